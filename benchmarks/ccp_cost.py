@@ -94,10 +94,18 @@ def shown(rows: dict[str, dict[str, Any]]) -> str:
     table = [["", "ms per step", "beside base", "s per re-initialisation", "MB kept", "steps", "best at", "map@r"]]
     for name, row in rows.items():
         again = "" if row["again"] is None else f"{row['again']:.2f}"
-        table.append([
-            name, f"{1000 * row['step']:.1f}", f"{100 * (row['step'] / base - 1):+.1f}%", again,
-            f"{row['bytes'] / 1e6:.2f}", str(row["steps"]), str(row["best_step"]), f"{row['map@r']:.4f}",
-        ])  # fmt: skip
+        table.append(
+            [
+                name,
+                f"{1000 * row['step']:.1f}",
+                f"{100 * (row['step'] / base - 1):+.1f}%",
+                again,
+                f"{row['bytes'] / 1e6:.2f}",
+                str(row["steps"]),
+                str(row["best_step"]),
+                f"{row['map@r']:.4f}",
+            ]
+        )
     lines = aligned(table)
     for name, row in rows.items():
         for instance in row["instances"]:

@@ -120,8 +120,14 @@ def measured(cell: Cell, source: str, place: Path) -> dict[str, Any]:
     row |= {"delivered": content["verdict"]["delivered"], "steps": content["training"]["steps"]}
     row["stopped"] = content["training"]["stopped"]
     row["reasons"] = content["verdict"]["reasons"]
-    row["network"] = next(({name: each[name] for name in ("backbone", "size")}
-                           for each in content["verdict"]["networks"] if each["chosen"]), None)  # fmt: skip
+    row["network"] = next(
+        (
+            {name: each[name] for name in ("backbone", "size")}
+            for each in content["verdict"]["networks"]
+            if each["chosen"]
+        ),
+        None,
+    )
     model, *others = load_results(RunFolder(out))
     row["figures"] = {metric: model.result[metric] for metric in METRICS}
     baselines = {other.name: other.result for other in others if other.role == "baseline"}

@@ -27,14 +27,20 @@ def measure(count: int, place: Path) -> dict[str, float]:
     names = [f"class {row // 20:05d}/{row:07d}.jpg" for row in range(count)]
     sizes, times = draw.integers(10**5, 3 * 10**5, count), draw.integers(17 * 10**17, 18 * 10**17, count)
     stamps = [Stamp(int(size), int(time), draw.bytes(16).hex()) for size, time in zip(sizes, times, strict=True)]
-    items = [Item(f"photos/{name}", f"/data/photos/{name}", name[:11], {}, "/data/photos", stamp)
-             for name, stamp in zip(names, stamps, strict=True)]  # fmt: skip
+    items = [
+        Item(f"photos/{name}", f"/data/photos/{name}", name[:11], {}, "/data/photos", stamp)
+        for name, stamp in zip(names, stamps, strict=True)
+    ]
     np.savez_compressed(
-        place / "shard.npz", embeddings=vectors, ids=np.array([item.id for item in items]),
-        paths=np.array([str(item.path) for item in items]), labels=np.array([str(item.label) for item in items]),
-        file_size=sizes, file_time=times,
+        place / "shard.npz",
+        embeddings=vectors,
+        ids=np.array([item.id for item in items]),
+        paths=np.array([str(item.path) for item in items]),
+        labels=np.array([str(item.label) for item in items]),
+        file_size=sizes,
+        file_time=times,
         file_digest=np.array([stamp.digest for stamp in stamps]),
-    )  # fmt: skip
+    )
     index, cache = stored(place / "index", items, vectors)
     named = [replace(item, columns={"sku": f"{row // 4:08d}"}) for row, item in enumerate(items)]
     things, _ = stored(place / "things", named, vectors)

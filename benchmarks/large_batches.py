@@ -38,9 +38,15 @@ def one(batch: int, chunk: int | None) -> dict[str, float]:
     network = Embedder(ResNet18(), dim=128, batch_norm="frozen_statistics")
     optimiser = optimisers.build("adam", network.parameter_groups(1e-5))
     loop = Loop(
-        network, Objective(losses.MultiSimilarity()), optimiser, Schedule(steps=9), TensorDataset(images, labels),
-        samplers.ClassBalanced(labels, batch, 4), prepare=lambda pixels: pixels / 127.5 - 1, chunk=chunk,
-    )  # fmt: skip
+        network,
+        Objective(losses.MultiSimilarity()),
+        optimiser,
+        Schedule(steps=9),
+        TensorDataset(images, labels),
+        samplers.ClassBalanced(labels, batch, 4),
+        prepare=lambda pixels: pixels / 127.5 - 1,
+        chunk=chunk,
+    )
     before = peak()
     for _ in range(3):
         begin = process_time()

@@ -76,8 +76,10 @@ def judged(source: str, photos: int, overrides: list[str]) -> dict[str, Any]:
     own = taken(recipe, decoded)
     best = max(measured.values(), key=lambda each: each.value)
     gap = measured[own].minus(best, 0.95)
-    fresh = {cell: measure(at(recipe, cell), others, "auto", cost[cell._replace(warp=False)] / 1000)
-             for cell in {own, best.cell}}  # fmt: skip
+    fresh = {
+        cell: measure(at(recipe, cell), others, "auto", cost[cell._replace(warp=False)] / 1000)
+        for cell in {own, best.cell}
+    }
     fresh_gap = fresh[own].minus(fresh[best.cell], 0.95)
     sizes = sorted({cell.size for cell in measured})
     lines = [["network", "sees", *map(str, sizes)]]
@@ -91,8 +93,14 @@ def judged(source: str, photos: int, overrides: list[str]) -> dict[str, Any]:
     for name, each, count in (("these", gap, len(sample)), ("other", fresh_gap, len(others))):
         print(f"{each.difference:+.3f} [{each.low:+.3f}, {each.high:+.3f}] on {name} {count} photos")
     cells_ = [{"cell": list(cell), "map@r": each.value, "readout": each.readout} for cell, each in measured.items()]
-    return {"source": source, "cells": cells_, "taken": list(own), "best": list(best.cell), "gap": list(gap),
-            "gap on others": list(fresh_gap)}  # fmt: skip
+    return {
+        "source": source,
+        "cells": cells_,
+        "taken": list(own),
+        "best": list(best.cell),
+        "gap": list(gap),
+        "gap on others": list(fresh_gap),
+    }
 
 
 def main() -> None:

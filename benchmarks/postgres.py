@@ -120,8 +120,14 @@ def beside_plain(measured: Sequence[Row]) -> Iterator[str]:
     for ours in measured:
         if ours.engine.startswith("pgvector"):
             continue
-        plain = [row for row in measured if row.engine.startswith("pgvector") and row.question == ours.question
-                 and row.rows == ours.rows and row.recall >= ours.recall - CLOSE]  # fmt: skip
+        plain = [
+            row
+            for row in measured
+            if row.engine.startswith("pgvector")
+            and row.question == ours.question
+            and row.rows == ours.rows
+            and row.recall >= ours.recall - CLOSE
+        ]
         if plain:
             other = min(plain, key=lambda row: row.p50)
             yield f"{ours.rows:,}, {ours.question}: {_speed(ours)}, {_speed(other)}: {ours.p50 / other.p50:.2f} ×"
@@ -186,8 +192,10 @@ def fill(store: Store, items: np.ndarray) -> None:
         if start and start % (10 * PART) == 0:
             said(f"{start:,} loaded")
         some = items[start : start + PART]
-        named = [Item(str(row), columns={"tenth": row % 10, "hundredth": row % 100})
-                 for row in range(start, start + len(some))]  # fmt: skip
+        named = [
+            Item(str(row), columns={"tenth": row % 10, "hundredth": row % 100})
+            for row in range(start, start + len(some))
+        ]
         store.put(named, some)
     store.compact()
 
@@ -269,8 +277,11 @@ def plain_server(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[s
 
 
 ENGINES: dict[str, Callable[[np.ndarray, np.ndarray, dict[str, list[set[int]]]], Iterator[Row]]] = {
-    "folder": folder, "one": one_server, "two": two_servers, "plain": plain_server,
-}  # fmt: skip
+    "folder": folder,
+    "one": one_server,
+    "two": two_servers,
+    "plain": plain_server,
+}
 STARTS = {"folder": "folder", "two": "PostgreSQL, two shards", "one": "PostgreSQL", "plain": "pgvector"}
 LAST = {"folder": "folder", "one": "approximate", "two": "approximate", "plain": SCANS[-1][0]}
 

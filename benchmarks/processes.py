@@ -39,10 +39,14 @@ def loop(case: str) -> Loop:
     else:
         network = Embedder(ResNet18(), dim=128, batch_norm="frozen_statistics")
     return Loop(
-        network, Objective(losses.MultiSimilarity()), optimisers.build("adam", network.parameter_groups(1e-5)),
-        Schedule(steps=999), TensorDataset(images, labels), samplers.ClassBalanced(labels, batch, 4),
+        network,
+        Objective(losses.MultiSimilarity()),
+        optimisers.build("adam", network.parameter_groups(1e-5)),
+        Schedule(steps=999),
+        TensorDataset(images, labels),
+        samplers.ClassBalanced(labels, batch, 4),
         prepare=lambda pixels: pixels / 127.5 - 1,
-    )  # fmt: skip
+    )
 
 
 def timed(case: str, steps: int) -> dict[str, float]:
@@ -65,11 +69,13 @@ def together(case: str, steps: int, count: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.processes", "--case", case, "--steps", str(steps)]
     children = [
         subprocess.Popen(
-            command, env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE, text=True,
+            command,
+            env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for rank in range(count)
-    ]  # fmt: skip
+    ]
     found: dict[str, float] = json.loads(children[0].communicate()[0])
     for child in children[1:]:
         child.communicate()

@@ -106,9 +106,12 @@ def timed(name: str, ask: Ask, queries: np.ndarray, right: list[set[int]]) -> di
         wall.append(1e3 * (time.perf_counter() - clock))
     recall = np.mean([len(set(map(int, answer)) & good) / K for answer, good in zip(answers, right, strict=False)])
     return {
-        "name": name, "processor": statistics.median(processor), "p50": statistics.median(wall),
-        "p99": float(np.percentile(wall, 99)), "recall": float(recall),
-    }  # fmt: skip
+        "name": name,
+        "processor": statistics.median(processor),
+        "p50": statistics.median(wall),
+        "p99": float(np.percentile(wall, 99)),
+        "recall": float(recall),
+    }
 
 
 def ours(

@@ -130,8 +130,9 @@ def upload(picture: bytes) -> bytes:
 
 def by_id(rows: int) -> list[bytes]:
     draw = np.random.default_rng(1)
-    return [_request("application/json", json.dumps({"item": f"{row:08d}"}).encode())
-            for row in draw.integers(0, rows, 500)]  # fmt: skip
+    return [
+        _request("application/json", json.dumps({"item": f"{row:08d}"}).encode()) for row in draw.integers(0, rows, 500)
+    ]
 
 
 def _request(kind: str, body: bytes) -> bytes:
@@ -186,13 +187,18 @@ def load(
     waits = np.array([wait for _, wait, _ in good])
     refused = np.array([wait for status, wait, _ in rows if status == 429])
     row: dict[str, Any] = {
-        "name": name, "clients": clients, "answers_per_second": len(good) / seconds,
+        "name": name,
+        "clients": clients,
+        "answers_per_second": len(good) / seconds,
         "processor": 1e3 * spent / max(1, len(good)),
-        "p50": float(np.median(waits)), "p99": float(np.percentile(waits, 99)),
+        "p50": float(np.median(waits)),
+        "p99": float(np.percentile(waits, 99)),
         "stages": {stage: float(np.median([times[stage] for _, _, times in good])) for stage in STAGES},
-        "refused": len(refused), "refused_p50": float(np.median(refused)) if len(refused) else None,
-        "failed": sum(status not in (200, 429) for status, _, _ in rows), "memory_mb": peak,
-    }  # fmt: skip
+        "refused": len(refused),
+        "refused_p50": float(np.median(refused)) if len(refused) else None,
+        "failed": sum(status not in (200, 429) for status, _, _ in rows),
+        "memory_mb": peak,
+    }
     print(_line(row), flush=True)
     return row
 
@@ -247,11 +253,12 @@ def main() -> None:
             )
             load("(warm-up)", server, pictures, 2, 3)
             content["loads"] = [
-                ask("one client, photos", pictures, 1), ask(f"{CLIENTS} clients, photos", pictures, CLIENTS),
+                ask("one client, photos", pictures, 1),
+                ask(f"{CLIENTS} clients, photos", pictures, CLIENTS),
                 ask(f"{CLIENTS} clients, by id", ids, CLIENTS),
                 ask(f"{4 * CLIENTS} clients, photos", pictures, 4 * CLIENTS),
                 ask("one client again", pictures, 1),
-            ]  # fmt: skip
+            ]
         if options.kills:
             content["kills"] = kills(place, options.kills)
             print(json.dumps(content["kills"]))

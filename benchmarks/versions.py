@@ -129,8 +129,11 @@ def working(checkout: Path, program: str, arguments: Sequence[object], works: Ma
 @contextmanager
 def answering(checkout: Path, index: Path, rows: int, seconds: float) -> Iterator[Round]:
     """One round of clients at a server."""
-    loads = {"one client, photos": (serve.uploads(), 1), "32 clients, photos": (serve.uploads(), 32),
-             "32 clients, by id": (serve.by_id(rows), 32)}  # fmt: skip
+    loads = {
+        "one client, photos": (serve.uploads(), 1),
+        "32 clients, photos": (serve.uploads(), 32),
+        "32 clients, by id": (serve.by_id(rows), 32),
+    }
     with serve.serving(index, 1, environment(checkout)) as server:
 
         def one_round() -> dict[str, float]:
@@ -182,8 +185,10 @@ def main() -> None:
         if "evaluation" in options.only:
             beside(lambda each: working(each, EVALUATOR, [json.dumps(SETS)], {name: name for name in SETS}))
         if {"search", "server"} & set(options.only):
-            indexes = {each: index_of(each, Path(place) / f"{number}.index", options.rows)
-                       for number, each in enumerate(checkouts)}  # fmt: skip
+            indexes = {
+                each: index_of(each, Path(place) / f"{number}.index", options.rows)
+                for number, each in enumerate(checkouts)
+            }
         if "search" in options.only:
             beside(lambda each: working(each, SEARCHER, (indexes[each], QUERIES, ADDED), SEARCHES))
         if "server" in options.only:

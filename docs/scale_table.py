@@ -188,8 +188,12 @@ def take(file: Path, figures: Path = FIGURES) -> None:
         fact = content["measured"].get(name) or content["assumed"].pop(name)
         source = f"`python -m benchmarks.postgres`, {most:,} rows"
         content["measured"][name] = fact | {"value": value, "source": source}
-    parts = [f'  "{kind}": {{\n' + ",\n".join(f'    "{name}": {json.dumps(fact, ensure_ascii=False)}'
-             for name, fact in facts.items()) + "\n  }" for kind, facts in content.items()]  # fmt: skip
+    parts = [
+        f'  "{kind}": {{\n'
+        + ",\n".join(f'    "{name}": {json.dumps(fact, ensure_ascii=False)}' for name, fact in facts.items())
+        + "\n  }"
+        for kind, facts in content.items()
+    ]
     figures.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 

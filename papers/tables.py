@@ -15,28 +15,48 @@ from papers.reproduction.planned import ROOT
 KINDS = ("table_", "figure_", "ablation_", "supplement_")
 SPEED = 10e12  # operations per second; a ResNet-50 then learns from 400 images in a second
 MULTIPLICATIONS = {  # per image of 224 × 224, in billions
-    "bn_inception": 2.0, "densenet201": 4.3, "googlenet": 1.5, "resnet18": 1.8, "resnet50": 4.1,
-}  # fmt: skip
+    "bn_inception": 2.0,
+    "densenet201": 4.3,
+    "googlenet": 1.5,
+    "resnet18": 1.8,
+    "resnet50": 4.1,
+}
 FOLDERS = {
-    "cub200": "birds/", "cars196": "cars/", "sop": "products/", "inshop": "clothes/", "vehicle_id": "vehicles/",
-}  # fmt: skip
+    "cub200": "birds/",
+    "cars196": "cars/",
+    "sop": "products/",
+    "inshop": "clothes/",
+    "vehicle_id": "vehicles/",
+}
 STOPPED = {"cub200": 5_000, "cars196": 5_000, "sop": 78_000, "inshop": 102_000}  # steps until validation ends a run
 # train and test images; the test images of VehicleID are those of its three lists
 IMAGES = {
-    "cub200": (5_864, 5_924), "cars196": (8_054, 8_131), "sop": (59_551, 60_502), "inshop": (25_882, 26_830),
+    "cub200": (5_864, 5_924),
+    "cars196": (8_054, 8_131),
+    "sop": (59_551, 60_502),
+    "inshop": (25_882, 26_830),
     "vehicle_id": (110_178, 40_000),
-}  # fmt: skip
+}
 NEAREST = {  # studies of the reproduction that were run here
-    "roth/table_4_cub": "cub_roth_losses", "roth/figure_5_cub": "cub_roth_losses",
-    "roth/table_7_cub": "cub_roth_samplers", "roth/figure_8_cub": "cub_p_switch", "roth/figure_13_cub": "cub_mixup",
+    "roth/table_4_cub": "cub_roth_losses",
+    "roth/figure_5_cub": "cub_roth_losses",
+    "roth/table_7_cub": "cub_roth_samplers",
+    "roth/figure_8_cub": "cub_p_switch",
+    "roth/figure_13_cub": "cub_mixup",
     "ccp/table_2_cub": "cub_ccp",
-    "ccp/ablation_batch_size_cub": "cub_ccp_batch_size", "ccp/ablation_proxies_cub": "cub_ccp_proxies",
-    "fastap/table_2_sop": "omniglot_fastap", "fastap/figure_3_sop": "cub_fastap_batch_size",
-    "multi_similarity/table_2_cars": "cub_ms_ablation_printed", "multi_similarity/table_3_cub": "cub_embedding_size",
+    "ccp/ablation_batch_size_cub": "cub_ccp_batch_size",
+    "ccp/ablation_proxies_cub": "cub_ccp_proxies",
+    "fastap/table_2_sop": "omniglot_fastap",
+    "fastap/figure_3_sop": "cub_fastap_batch_size",
+    "multi_similarity/table_2_cars": "cub_ms_ablation_printed",
+    "multi_similarity/table_3_cub": "cub_embedding_size",
     "multi_similarity/table_2_released_cars": "cars_ms_ablation",
-    "ccp/table_2_cars": "cars_ccp", "roth/table_5_cars": "cars_roth_losses", "top_k/table_1_cars": "cars_top_k",
-    "multi_similarity/supplement_table_1_cub": "cub_ms_batch_size", "top_k/table_1_cub": "cub_top_k",
-}  # fmt: skip
+    "ccp/table_2_cars": "cars_ccp",
+    "roth/table_5_cars": "cars_roth_losses",
+    "top_k/table_1_cars": "cars_top_k",
+    "multi_similarity/supplement_table_1_cub": "cub_ms_batch_size",
+    "top_k/table_1_cub": "cub_top_k",
+}
 
 
 class Table(NamedTuple):

@@ -114,9 +114,15 @@ def _draw_norms(axis: Any, numbers: Numbers) -> None:
     _line(axis, max(numbers["rows and columns"]), "norm = bound")
     for place, bound in enumerate(("columns", "rows and columns")):
         axis.scatter(
-            numbers[bound], numbers["norm"], s=10, color=COLOURS[place], marker="xo"[place], alpha=0.7, linewidths=0.8,
+            numbers[bound],
+            numbers["norm"],
+            s=10,
+            color=COLOURS[place],
+            marker="xo"[place],
+            alpha=0.7,
+            linewidths=0.8,
             label=f"ω from {bound}",
-        )  # fmt: skip
+        )
     axis.set(title="layers without negative weights", xlabel="ω, the largest sum of weights", ylabel="operator norm")
 
 

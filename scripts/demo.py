@@ -137,9 +137,10 @@ def demo_page(index: Index, dataset: Dataset, queries: Sequence[Query]) -> str:
     ]
     head, *rows = table(queries)
     counted = element(
-        "table", element("thead", element("tr", *(element("th", cell) for cell in head))),
+        "table",
+        element("thead", element("tr", *(element("th", cell) for cell in head))),
         element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows)),
-    )  # fmt: skip
+    )
     words = note("The queries above were drawn at random, except those that fooled it.")
     counts = Section("all", f"All {len(queries):,} queries", join(words, element("div", counted, class_="scroll")))
     subtitle = (

@@ -34,10 +34,16 @@ def _rows(run: Finished) -> list[dict[str, float]]:
     rows = []
     for event in events:
         radius, apart = (event[f"{'unseen_' * unseen}{name}"] for name in ("covering_radius", "between_classes"))
-        rows.append({
-            "instance": event["instance"], "step": event["step"], "on_validation": float(unseen),
-            "covering_radius": radius, "between_classes": apart, "ratio": radius / apart if apart else float("nan"),
-        })  # fmt: skip
+        rows.append(
+            {
+                "instance": event["instance"],
+                "step": event["step"],
+                "on_validation": float(unseen),
+                "covering_radius": radius,
+                "between_classes": apart,
+                "ratio": radius / apart if apart else float("nan"),
+            }
+        )
     return rows
 
 
@@ -56,8 +62,9 @@ def draw_coverage(by_run: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figur
     figure, axes = panels(1, 3, (9.0, 3.2), caption)
     parts = {
         "covering_radius": "covering radius (distance in the unit ball)",
-        "between_classes": "distance between classes (in the unit ball)", "ratio": "radius / distance (ratio)",
-    }  # fmt: skip
+        "between_classes": "distance between classes (in the unit ball)",
+        "ratio": "radius / distance (ratio)",
+    }
     for axis, (name, label) in zip(axes[0], parts.items(), strict=True):
         for place, (run, rows) in enumerate(by_run.items()):
             xs, ys = [row["instance"] for row in rows], [row[name] for row in rows]

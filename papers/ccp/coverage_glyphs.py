@@ -110,11 +110,18 @@ def _look(
 
 def coverage_numbers(shots: list[CoverageSnapshot]) -> list[dict[str, Any]]:
     return [
-        {"instance": shot.instance, "step": shot.step, "radius": float(shot.radius.mean()),
-         "radius of classes": shot.radius.tolist(), "converged": shot.converged.tolist(),
-         "next": shot.following.tolist(), "points": shot.points.tolist(), "labels": shot.labels.tolist()}
+        {
+            "instance": shot.instance,
+            "step": shot.step,
+            "radius": float(shot.radius.mean()),
+            "radius of classes": shot.radius.tolist(),
+            "converged": shot.converged.tolist(),
+            "next": shot.following.tolist(),
+            "points": shot.points.tolist(),
+            "labels": shot.labels.tolist(),
+        }
         for shot in shots
-    ]  # fmt: skip
+    ]
 
 
 def draw_glyph_coverage(shots: list[CoverageSnapshot]) -> "Figure":

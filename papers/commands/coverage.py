@@ -33,9 +33,18 @@ def run(
         numbers = of_runs(folders)
         draw: Any = lambda: draw_coverage(numbers)  # noqa: E731
         rows = [["run", "instance", "step", "radius", "between classes", "ratio"]]
-        rows += [[name, f"{row['instance']}", f"{row['step']:,}", f"{row['covering_radius']:.4f}",
-                  f"{row['between_classes']:.4f}", f"{row['ratio']:.3f}"]
-                 for name, lines in numbers.items() for row in lines]  # fmt: skip
+        rows += [
+            [
+                name,
+                f"{row['instance']}",
+                f"{row['step']:,}",
+                f"{row['covering_radius']:.4f}",
+                f"{row['between_classes']:.4f}",
+                f"{row['ratio']:.3f}",
+            ]
+            for name, lines in numbers.items()
+            for row in lines
+        ]
     else:
         from papers.ccp.coverage_glyphs import coverage_numbers, draw_glyph_coverage, snapshots
 

@@ -37,10 +37,7 @@ def setting_effect(paths: Sequence[Path | str], key: str, metric: str = "recall@
 def _others(method: Method, rows: Sequence[Method], key: str) -> str:
     """The other settings in which runs differ, as words."""
     mine = method.settings
-    differing = [
-        name for name in mine
-        if name != key and any(other.settings.get(name) != mine[name] for other in rows)
-    ]  # fmt: skip
+    differing = [name for name in mine if name != key and any(other.settings.get(name) != mine[name] for other in rows)]
     return ", ".join(f"{name} {mine[name]}" for name in differing) or "all else equal"
 
 
@@ -58,8 +55,10 @@ def draw_setting_effect(numbers: dict[str, Any]) -> "Figure":
         where = [values.index(point["value"]) for point in points]
         means = [100 * point["mean"] for point in points]
         ends = [point.get("over_seeds") or point.get("over_queries") or (point["mean"],) * 2 for point in points]
-        reach = [[mean - 100 * low for mean, (low, _) in zip(means, ends, strict=True)],
-                 [100 * high - mean for mean, (_, high) in zip(means, ends, strict=True)]]  # fmt: skip
+        reach = [
+            [mean - 100 * low for mean, (low, _) in zip(means, ends, strict=True)],
+            [100 * high - mean for mean, (_, high) in zip(means, ends, strict=True)],
+        ]
         colour = COLOURS[place % len(COLOURS)]
         axis.errorbar(where, means, yerr=reach, color=colour, marker="o", markersize=4, capsize=3, label=plain(name))
     axis.set(xlabel=f"{numbers['key']} (value)", ylabel=f"{numbers['metric']} (%)")

@@ -25,11 +25,17 @@ SPECTRA = ("probability 0.0", "probability 0.2", "probability 0.4")
 CCP = ("C1-CCP-L", "C2-CCP-L", "MS-CCP-L", "Triplet-CCP-L")
 COURSES = {  # study, metric of validation, rows
     "ccp_course": ("cub_ccp", "map@r", ("C1", "C1-CCP-L", "MS", "MS-CCP-L")),
-    "top_k_course": ("cub_top_k", "recall@1", ("Top-k precision", "Triplet, hard", "Triplet, semihard",
-                                               "Triplet, uniform")),
-    "fastap_course": ("cub_fastap_batch_size", "recall@1", ("batch_size 256", "batch_size 128", "batch_size 64",
-                                                            "batch_size 32")),
-}  # fmt: skip
+    "top_k_course": (
+        "cub_top_k",
+        "recall@1",
+        ("Top-k precision", "Triplet, hard", "Triplet, semihard", "Triplet, uniform"),
+    ),
+    "fastap_course": (
+        "cub_fastap_batch_size",
+        "recall@1",
+        ("batch_size 256", "batch_size 128", "batch_size 64", "batch_size 32"),
+    ),
+}
 TITLES = {
     "ccp_course": "Precision over training, with and without chance constraints (Chance Constraints, cost)",
     "top_k_course": "Precision over training (Sampling Wisely)",
@@ -65,10 +71,13 @@ def recall_against_rho(find: Find) -> Chart | None:
     )
     rhos, recalls = (tuple(value for part in parts for value in getattr(part, axis)) for axis in ("x", "y"))
     return Chart(
-        "recall_against_rho", "Recall against spectral decay (Revisiting, figures 5 and 10)", caption,
-        Axis("rho of the train embeddings", *around(rhos)), Axis("R@1 (%)", *around(recalls), percent=True),
+        "recall_against_rho",
+        "Recall against spectral decay (Revisiting, figures 5 and 10)",
+        caption,
+        Axis("rho of the train embeddings", *around(rhos)),
+        Axis("R@1 (%)", *around(recalls), percent=True),
         tuple(parts),
-    )  # fmt: skip
+    )
 
 
 def _pairs_of(study: Kept, row: str) -> list[tuple[float, float]]:
@@ -94,10 +103,13 @@ def class_spectra(find: Find) -> Chart | None:
         "lower rho_class."
     )
     return Chart(
-        "class_spectra", "Class spectra with p_switch (Revisiting, figure 11)", caption,
+        "class_spectra",
+        "Class spectra with p_switch (Revisiting, figure 11)",
+        caption,
         Axis("place of the singular value", 2, max(part.x[-1] for part in parts)),
-        Axis("share of the sum", lowest * 0.9, highest * 1.1, log=True), tuple(parts),
-    )  # fmt: skip
+        Axis("share of the sum", lowest * 0.9, highest * 1.1, log=True),
+        tuple(parts),
+    )
 
 
 def _places(values: Sequence[float]) -> tuple[float, ...]:
@@ -125,11 +137,13 @@ def instances(find: Find) -> Iterator[Chart | None]:
             f"paper, {expected}. The verdicts above count instances up to the weights that were kept, the picture all."
         )
         yield Chart(
-            f"ccp_{figure}", f"{title} over the instances of CCP (Chance Constraints, figure 2)", caption,
+            f"ccp_{figure}",
+            f"{title} over the instances of CCP (Chance Constraints, figure 2)",
+            caption,
             Axis("instances that have ended", 1, max(len(part.x) for part in parts)),
             Axis("of the first (%)", *around([value for part in parts for value in part.y], 0.1), percent=True),
             tuple(parts),
-        )  # fmt: skip
+        )
 
 
 def _relative(run: Mapping[str, Any], figure: str) -> list[float]:
@@ -162,11 +176,13 @@ def steps_to_converge(find: Find) -> Chart | None:
     lows, highs = tuple(max(0.0, low) for low, _ in ends), tuple(high for _, high in ends)
     means, places = tuple(each.mean for each in over), tuple(float(place) for place in range(len(rows)))
     return Chart(
-        "ccp_steps", "Steps to converge (Chance Constraints, cost)",
+        "ccp_steps",
+        "Steps to converge (Chance Constraints, cost)",
         "Steps until the best validation, mean and 95% interval over runs.",
-        Axis("steps", 0, 1.05 * max(highs)), Axis("", -0.5, len(rows) - 0.5, names=tuple(rows)),
+        Axis("steps", 0, 1.05 * max(highs)),
+        Axis("", -0.5, len(rows) - 0.5, names=tuple(rows)),
         (Series("", means, places, "intervals", 0, lows, highs),),
-    )  # fmt: skip
+    )
 
 
 def course(find: Find, name: str) -> Chart | None:
@@ -183,10 +199,13 @@ def course(find: Find, name: str) -> Chart | None:
         return None
     places, values = (tuple(value for part in parts for value in getattr(part, axis)) for axis in ("x", "y"))
     return Chart(
-        name, TITLES[name], f"{metric} on validation classes, mean over runs.",
-        Axis("steps", min(places), max(places), log=True), Axis(f"{metric} (%)", *around(values), percent=True),
+        name,
+        TITLES[name],
+        f"{metric} on validation classes, mean over runs.",
+        Axis("steps", min(places), max(places), log=True),
+        Axis(f"{metric} (%)", *around(values), percent=True),
         tuple(parts),
-    )  # fmt: skip
+    )
 
 
 def write(find: Find, folder: Path = FOLDER) -> None:

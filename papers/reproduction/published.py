@@ -6,15 +6,23 @@ from importlib.resources import files
 from typing import Any
 
 SAMPLERS = {
-    "class_balanced 2 112": "SPC-2", "class_balanced 4 112": "SPC-4", "class_balanced 8 112": "SPC-8",
-    "distribution_match 112": "DDM", "coreset 112": "GC", "class_random 112": "SPC-R", "frechet 112": "FRD",
-}  # fmt: skip
+    "class_balanced 2 112": "SPC-2",
+    "class_balanced 4 112": "SPC-4",
+    "class_balanced 8 112": "SPC-8",
+    "distribution_match 112": "DDM",
+    "coreset 112": "GC",
+    "class_random 112": "SPC-R",
+    "frechet 112": "FRD",
+}
 MINERS = {"(D)": "distance_weighted", "(R)": "random", "(S)": "semihard", "(H)": "softhard"}
 TOP_K = {
-    "Triplet, uniform": ("Triplet", "random"), "Triplet, hard": ("Triplet", "hard"),
-    "Triplet, semihard": ("Triplet", "semihard"), "Margin, distance weighted": ("Distance Weighted", None),
-    "Lifted structure": ("Lifted Structure", None), "N-pair": ("N-Pair", None),
-}  # fmt: skip
+    "Triplet, uniform": ("Triplet", "random"),
+    "Triplet, hard": ("Triplet", "hard"),
+    "Triplet, semihard": ("Triplet", "semihard"),
+    "Margin, distance weighted": ("Distance Weighted", None),
+    "Lifted structure": ("Lifted Structure", None),
+    "N-pair": ("N-Pair", None),
+}
 SWITCHED = {"probability 0.0": "Margin(D, b 0.6)", "probability 0.4": "R-Margin(D, b 0.6)"}
 BATCHES = ("20", "40", "80", "160", "240")  # of the supplement's table 1, in its order
 

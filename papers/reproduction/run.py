@@ -120,8 +120,11 @@ def keep(study: PlannedRun, data: dict[str, str], out: Path) -> None:
 
 def _compared(name: str, study: Study) -> tuple[tuple[str, str], ...]:
     """The pairs of a study and those of the claims, so that every claim has its interval over queries."""
-    claimed = [(claim["row"], claim["against"]) for claim in page.claims()
-               if claim.get("study") == name and claim["kind"] == "pair"]  # fmt: skip
+    claimed = [
+        (claim["row"], claim["against"])
+        for claim in page.claims()
+        if claim.get("study") == name and claim["kind"] == "pair"
+    ]
     return tuple(dict.fromkeys([*study.compare, *claimed]))
 
 

@@ -133,8 +133,12 @@ def _trend(claim: Claim, study: Kept) -> Verdict:
 def _correlation(claim: Claim, study: Kept) -> Verdict:
     """Two metrics over the rows of a study: Pearson's r with Fisher's interval."""
     one, other = claim["metrics"]
-    rows = [row for row in study.rows if not row.startswith(tuple(claim.get("without", ())))
-            and all(study.values(row, metric) for metric in (one, other))]  # fmt: skip
+    rows = [
+        row
+        for row in study.rows
+        if not row.startswith(tuple(claim.get("without", ())))
+        and all(study.values(row, metric) for metric in (one, other))
+    ]
     if len(rows) < max(5, claim["rows"]):
         return Verdict(NOT_RUN)
     related, low, high = correlation(*([study.mean(row, metric) or 0.0 for row in rows] for metric in (one, other)))
@@ -238,9 +242,14 @@ def _best(trials: Sequence[Any]) -> tuple[float, str]:
 
 
 KINDS: dict[str, Callable[[Claim, Kept], Verdict]] = {
-    "pair": _pair, "trend": _trend, "correlation": _correlation, "span": _span, "steps": _steps,
-    "instances": _instances, "search": _search,
-}  # fmt: skip
+    "pair": _pair,
+    "trend": _trend,
+    "correlation": _correlation,
+    "span": _span,
+    "steps": _steps,
+    "instances": _instances,
+    "search": _search,
+}
 
 
 def _percent(over: Spread) -> str:

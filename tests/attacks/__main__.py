@@ -17,20 +17,48 @@ from lookalike.evaluation.table import aligned
 from tests.attacks.outcomes import FINDINGS, Outcomes
 
 COUNTS = {
-    "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
-    "files": 1, "models": 1, "runs": 1, "kills": 40, "servers": 20,
-    "histories": 1_000, "caches": 5_000, "strangers": 200, "writers": 100,
-    "pictures": 1_000, "pipelines": 100, "postgres_writers": 40,
-    "upgrades": 20, "postgres_upgrades": 20, "reviews": 100,
-}  # fmt: skip
+    "losses": 90_000,
+    "miners": 12_000,
+    "samplers": 6_000,
+    "evaluate": 6_000,
+    "files": 1,
+    "models": 1,
+    "runs": 1,
+    "kills": 40,
+    "servers": 20,
+    "histories": 1_000,
+    "caches": 5_000,
+    "strangers": 200,
+    "writers": 100,
+    "pictures": 1_000,
+    "pipelines": 100,
+    "postgres_writers": 40,
+    "upgrades": 20,
+    "postgres_upgrades": 20,
+    "reviews": 100,
+}
 
 MODULES = {
-    "losses": "batches", "miners": "batches", "samplers": "sets", "evaluate": "sets",
-    "files": "damage", "models": "damage", "runs": "damage", "kills": "kills", "servers": "servers",
-    "histories": "indexes", "caches": "indexes", "strangers": "indexes", "writers": "writers",
-    "pictures": "pictures", "pipelines": "pipelines", "postgres_writers": "writers",
-    "upgrades": "upgrades", "postgres_upgrades": "upgrades", "reviews": "reviews",
-}  # fmt: skip
+    "losses": "batches",
+    "miners": "batches",
+    "samplers": "sets",
+    "evaluate": "sets",
+    "files": "damage",
+    "models": "damage",
+    "runs": "damage",
+    "kills": "kills",
+    "servers": "servers",
+    "histories": "indexes",
+    "caches": "indexes",
+    "strangers": "indexes",
+    "writers": "writers",
+    "pictures": "pictures",
+    "pipelines": "pipelines",
+    "postgres_writers": "writers",
+    "upgrades": "upgrades",
+    "postgres_upgrades": "upgrades",
+    "reviews": "reviews",
+}
 
 ANYWHERE = (
     "histories",

@@ -25,8 +25,19 @@ from tests.models.test_tampered import DRAWINGS, TEXTS, mutants
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "TGA", "ICO")
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n"
-SHORT = ("--no-audit", "--set", "train.steps=4", "--set", "train.validate_every=2", "--set", "sampler.batch_size=8",
-         "--set", "sampler.per_class=2", "--set", "train.deliver=trained")  # fmt: skip
+SHORT = (
+    "--no-audit",
+    "--set",
+    "train.steps=4",
+    "--set",
+    "train.validate_every=2",
+    "--set",
+    "sampler.batch_size=8",
+    "--set",
+    "sampler.per_class=2",
+    "--set",
+    "train.deliver=trained",
+)
 
 
 def damaged(content: bytes, chance: random.Random) -> Iterator[bytes]:
@@ -71,8 +82,10 @@ def special(root: Path) -> Iterator[Path]:
 
 def files_hold(outcomes: Outcomes, first: int, _: int, place: Path) -> None:
     """Each broken file alone through the model, and in a folder through scan, audit and cache."""
-    model = Model.create(Architecture("conv4", {"channels": 1, "width": 4}, dim=3),
-                         preprocessing=Preprocessing(16, 20, mean=(1.0,), std=(2.0,), order="L"))  # fmt: skip
+    model = Model.create(
+        Architecture("conv4", {"channels": 1, "width": 4}, dim=3),
+        preprocessing=Preprocessing(16, 20, mean=(1.0,), std=(2.0,), order="L"),
+    )
     chance, root = random.Random(first), folder(place / "zoo", classes=2, each=2)
     zoo = []
     for form in FORMATS:

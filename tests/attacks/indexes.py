@@ -46,9 +46,31 @@ POWERS = (-44, -30, -25, -21, -18, -9, -3, 0, 0, 3, 9, 13)  # of ten: how long v
 LONGEST = 9e14  # longer ones are refused
 TOGETHER = 100  # trials that damage copies of the same cache
 ODD = [np.full(4, value, np.float32).tobytes() for value in (np.nan, np.inf, 3e38, 1e-45)]  # as vectors
-HOSTILE = (*ODD, ODD[0][:4], None, "", "../../own", "/", "own\0", "[" * 5000, '{"sure": [1e999]}', b"", b"\xff\xfe",
-           bytes(64), -1, 0, 7, 2**63 - 1, -(2**63), 1e308, float("inf"), "sphere", "ball", "ab" * 16,
-           "x" * 100_000)  # fmt: skip
+HOSTILE = (
+    *ODD,
+    ODD[0][:4],
+    None,
+    "",
+    "../../own",
+    "/",
+    "own\0",
+    "[" * 5000,
+    '{"sure": [1e999]}',
+    b"",
+    b"\xff\xfe",
+    bytes(64),
+    -1,
+    0,
+    7,
+    2**63 - 1,
+    -(2**63),
+    1e308,
+    float("inf"),
+    "sphere",
+    "ball",
+    "ab" * 16,
+    "x" * 100_000,
+)
 BESIDE = ("-wal", "-shm", "-journal")  # what SQLite looks for beside a file
 ENDLESS = "WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more) SELECT n FROM more"
 PROGRAMS = (
@@ -403,8 +425,9 @@ def used(place: Path) -> None:
         hits.note(index.store, Counter(["item 4"]))
         right(all(item.mapped for item in hits.first(index.store)), "an item that is not mapped is embedded again")
         mapped = index.store.generations.mapped(3)
-        index.store.generations.settle(index.identity.generation, [item.id for item in mapped],
-                                       index.store.vectors([item.id for item in mapped]))  # fmt: skip
+        index.store.generations.settle(
+            index.identity.generation, [item.id for item in mapped], index.store.vectors([item.id for item in mapped])
+        )
         upcoming = index.store.generations.upcoming()
         if upcoming is not None:
             index.store.generations.filled(upcoming)

@@ -11,10 +11,14 @@ from tests.cli.processes import Death, Lookalike
 from tests.fit.test_killed import MOMENTS, SHORT, logged_once, weights
 
 COUNTED = (
-    ("lookalike.training.loop:Loop", "advance", 12), ("lookalike.runs.checkpoint", "_write", 4),
-    ("lookalike.runs.checkpoint", "write_text", 4), ("lookalike.files", "sync", 12), ("os", "fsync", 25),
-    ("lookalike.files", "_replace_folder", 5), ("lookalike.runs.log:JsonLines", "__call__", 25),
-)  # fmt: skip
+    ("lookalike.training.loop:Loop", "advance", 12),
+    ("lookalike.runs.checkpoint", "_write", 4),
+    ("lookalike.runs.checkpoint", "write_text", 4),
+    ("lookalike.files", "sync", 12),
+    ("os", "fsync", 25),
+    ("lookalike.files", "_replace_folder", 5),
+    ("lookalike.runs.log:JsonLines", "__call__", 25),
+)
 
 
 def kills_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:

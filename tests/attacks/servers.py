@@ -72,8 +72,13 @@ def kill_once(running: Server, number: int) -> None:
     running.kill()
     running.start()
     before = [len(part) for part in kept], list(answers)
-    _until(lambda: all(len(part) > had for part, had in zip(kept, before[0], strict=True))
-           and all(now > had for now, had in zip(answers, before[1], strict=True)), failures)  # fmt: skip
+    _until(
+        lambda: (
+            all(len(part) > had for part, had in zip(kept, before[0], strict=True))
+            and all(now > had for now, had in zip(answers, before[1], strict=True))
+        ),
+        failures,
+    )
     stop.set()
     for worker in workers:
         worker.join()

@@ -26,10 +26,17 @@ SOME = [
     "mrr",
 ]
 SETTINGS = {
-    "batch_size": (1, 2, 4, 6, 8), "per_class": (1, 2, 3), "big_batch": (4, 8, 16), "batches": (None, 1, 3),
-    "power": (0.0, 1.0, 3.0), "projection": (None, 1, 4), "softened": (False, True), "seed": (0, 7),
-    "candidates": (1, 5), "categories_per_batch": (1, 2),
-}  # fmt: skip
+    "batch_size": (1, 2, 4, 6, 8),
+    "per_class": (1, 2, 3),
+    "big_batch": (4, 8, 16),
+    "batches": (None, 1, 3),
+    "power": (0.0, 1.0, 3.0),
+    "projection": (None, 1, 4),
+    "softened": (False, True),
+    "seed": (0, 7),
+    "candidates": (1, 5),
+    "categories_per_batch": (1, 2),
+}
 
 
 def samplers_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
@@ -79,14 +86,27 @@ def evaluate_trial(number: int) -> None:
         )
         settings["ignore"] = hidden
     scales = {float(np.abs(part).max(initial=0.0)) for part in (vectors, *more.values())}
-    result = evaluate(laid_out(draw, vectors), draw.form_of(torch.tensor(labels)) if not known else labels,
-                      metrics=SOME, **more, **known, **settings)  # fmt: skip
+    result = evaluate(
+        laid_out(draw, vectors),
+        draw.form_of(torch.tensor(labels)) if not known else labels,
+        metrics=SOME,
+        **more,
+        **known,
+        **settings,
+    )
     right(all(math.isfinite(value) for value in result.values()), "a metric that is not a number")
     with np.errstate(all="ignore"):
         if near_a_tie(vectors, more.get("gallery", vectors), settings["tie_tolerance"]) or max(scales) > 1e30:
             return  # a loop in another order of sums may fall on the other side of the tolerance
-        expected = brute_force(vectors, labels, more.get("gallery"), known.get("gallery_labels"),
-                               settings.get("ignore"), ties, settings["tie_tolerance"])  # fmt: skip
+        expected = brute_force(
+            vectors,
+            labels,
+            more.get("gallery"),
+            known.get("gallery_labels"),
+            settings.get("ignore"),
+            ties,
+            settings["tie_tolerance"],
+        )
     for name in SOME:
         if not np.allclose(result.per_query[name], expected[name], atol=1e-9, equal_nan=True):
             right(False, f"{name}: {result.per_query[name].tolist()} is not {expected[name]}")

@@ -8,8 +8,18 @@ from tests.cli.photos import folder
 from tests.cli.processes import Lookalike
 
 collect_ignore = ["preloaded.py"]  # for the server of processes.py alone
-SHORT = ("--set", "train.steps=6", "--set", "train.validate_every=3", "--set", "sampler.batch_size=8",
-         "--set", "sampler.per_class=2", "--set", "train.deliver=trained")  # fmt: skip
+SHORT = (
+    "--set",
+    "train.steps=6",
+    "--set",
+    "train.validate_every=3",
+    "--set",
+    "sampler.batch_size=8",
+    "--set",
+    "sampler.per_class=2",
+    "--set",
+    "train.deliver=trained",
+)
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,15 @@ def test_a_whole_run_leaves_everything_behind(finished):
     run, completed = finished
     names = {path.name for path in run.iterdir()}
     assert names >= {
-        "recipe.toml", "log.jsonl", "audit.json", "checkpoint", "model", "result.json", "report.html", "test.npz",
-    }  # fmt: skip
+        "recipe.toml",
+        "log.jsonl",
+        "audit.json",
+        "checkpoint",
+        "model",
+        "result.json",
+        "report.html",
+        "test.npz",
+    }
     result = json.loads((run / "result.json").read_text())
     assert [entry["name"] for entry in result["results"]] == ["this model", "untrained network", "raw pixels"]
     assert f"{result['results'][0]['metrics']['recall@1']:.3f}" in completed.out
@@ -199,8 +206,15 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_stays(lookalike, photos, tmp
     completed = running_.end()
     line = completed.refused("free some space")
     assert "cannot save the checkpoint" in line
-    completed = lookalike(*words[:-4], "--set", "train.steps=400", "--set", "train.log_every=1", "--resume",
-                      death=Death("lookalike.training.loop:Loop", "advance", 3))  # fmt: skip
+    completed = lookalike(
+        *words[:-4],
+        "--set",
+        "train.steps=400",
+        "--set",
+        "train.log_every=1",
+        "--resume",
+        death=Death("lookalike.training.loop:Loop", "advance", 3),
+    )
     assert "training, from step" in completed.error
 
 

@@ -27,8 +27,12 @@ def test_keys_forgetting_and_who_did_it(tmp_path):
     assert json.loads(run("remove", place, "cup", "--json").out) == {"removed": 1, "left": 0}
     log = run("log", place).out
     assert [line.split("  ")[2] for line in log.splitlines()] == [
-        "key added", "key revoked", "item forgotten", "item forgotten", "item removed",
-    ]  # fmt: skip
+        "key added",
+        "key revoked",
+        "item forgotten",
+        "item forgotten",
+        "item removed",
+    ]
     assert given.out.strip() not in log
     for chosen in (["--last", "1"], ["--item", "cup"]):
         entries = json.loads(run("log", place, *chosen, "--json").out)

@@ -49,8 +49,10 @@ def test_the_range_of_deep_pixels_is_that_of_the_whole_picture(kind, largest, fu
     full = 255 if kind is np.int32 and full == 1 else full
     pixels = Encoded(encoded(Image.fromarray(values), "TIFF")).decode()
     assert [int(pixels[0, 0, 0]), int(pixels[2, -1, -1]), int(pixels[1, 0, 1])] == [
-        round(largest // 2 * 255 / full), round(largest * 255 / full), 0
-    ]  # fmt: skip
+        round(largest // 2 * 255 / full),
+        round(largest * 255 / full),
+        0,
+    ]
 
 
 def test_strips_are_joined_without_a_seam():

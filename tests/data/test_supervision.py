@@ -53,8 +53,13 @@ def test_queries_and_gallery_may_share_a_label_only(pictures):
     """The protocol asks whether labels meet, not whether sets do."""
     from lookalike.protocols import query_gallery
 
-    rows = ["q.png,red|round,test,query", "r.png,blue|round,test,query", "g.png,red,test,gallery",
-            "h.png,blue,test,gallery", *(f"{k}.png,x{k % 2},train," for k in range(4))]  # fmt: skip
+    rows = [
+        "q.png,red|round,test,query",
+        "r.png,blue|round,test,query",
+        "g.png,red,test,gallery",
+        "h.png,blue,test,gallery",
+        *(f"{k}.png,x{k % 2},train," for k in range(4)),
+    ]
     parts = query_gallery.parts(data.load(pictures.write("t.csv", ["path,labels,split,role", *rows])), 0.5, 0.0)
     assert len(parts.test) == 4
 

@@ -143,8 +143,13 @@ def test_guesses_of_classify_are_not_learnt(pictures):
 
 def test_sure_labels_of_an_index_that_promises_little_are_not_learnt(pictures):
     """With few classes `sure` may mean 60%: too little to learn from."""
-    rows = ["a.jpg,owl,hen,0.90,0.9,sure", "b.jpg,owl,hen,0.8999,0.9,sure", "c.jpg,hen,owl,0.61,0.9,sure",
-            "d.jpg,hen,owl,,0.9,sure", "e.jpg,hen,owl,0.61,0.9,checked"]  # fmt: skip
+    rows = [
+        "a.jpg,owl,hen,0.90,0.9,sure",
+        "b.jpg,owl,hen,0.8999,0.9,sure",
+        "c.jpg,hen,owl,0.61,0.9,sure",
+        "d.jpg,hen,owl,,0.9,sure",
+        "e.jpg,hen,owl,0.61,0.9,checked",
+    ]
     birds = data.load(pictures.write("birds.csv", [CLASSIFIED[0], *rows]))
     assert list(birds.images.paths) == ["a.jpg", "d.jpg", "e.jpg"]  # earlier versions wrote no chances
     (finding,) = [one for one in data.audit(birds).findings if one.kind == "sure labels less likely than 90%"]

@@ -18,9 +18,26 @@ from lookalike import targets
 from lookalike.cli import app
 
 ROOMS = [
-    "analysis", "data", "discover", "evaluation", "features", "fit", "losses", "miners", "models", "recipe",
-    "recipe.build", "regularisers", "report", "report.compare", "runs", "samplers", "search", "sweeps", "training",
-]  # fmt: skip
+    "analysis",
+    "data",
+    "discover",
+    "evaluation",
+    "features",
+    "fit",
+    "losses",
+    "miners",
+    "models",
+    "recipe",
+    "recipe.build",
+    "regularisers",
+    "report",
+    "report.compare",
+    "runs",
+    "samplers",
+    "search",
+    "sweeps",
+    "training",
+]
 ALONE = {
     "evaluation.query_draw": ["one_per_class"],
     "evaluation.statistics.seeds": ["Spread", "averaged", "difference", "difference_by_seed", "spread"],
@@ -32,8 +49,17 @@ ALONE = {
     "protocols.unseen": ["Judged", "baselines", "best_of_each", "gains", "judge"],
     "protocols.vehicle_id": ["judge_repeats", "parts"],
     "recipe.settings": [
-        "Data", "Evaluation", "FrozenFeatures", "HeadOnly", "Images", "Member", "Memory", "Network", "Optimiser",
-        "ProtocolSettings", "Train",
+        "Data",
+        "Evaluation",
+        "FrozenFeatures",
+        "HeadOnly",
+        "Images",
+        "Member",
+        "Memory",
+        "Network",
+        "Optimiser",
+        "ProtocolSettings",
+        "Train",
     ],
     "targets": ["Pairs", "Triplets", "Quadruplets", "Classes"],
     "training.ccp": ["Chance", "ChanceConstraints", "ProxyObjective"],
@@ -42,7 +68,7 @@ ALONE = {
     "training.mixup": ["Mixup"],
     "training.optimisers": ["build", "names"],
     "training.pool": ["Pool"],
-}  # fmt: skip
+}
 TORCHS_OWN = {"extra_repr", "state_dict", "load_state_dict"}
 BY_DATACLASS = re.compile(r"\w+\(\w+: ")  # the docstring that a dataclass without one is given
 

@@ -100,9 +100,12 @@ def test_a_matrix_says_itself_what_is_relevant(seed, gallery, ignore):
     hidden = draw.random(matrix.shape) < 0.2 if ignore else None
     more = {"gallery": others} if gallery else {}
     expected = brute_force(
-        vectors, [Row(row, matrix) for row in range(9)], others if gallery else None,
-        [Row(row, matrix) for row in range(11)], ignored=hidden,
-    )  # fmt: skip
+        vectors,
+        [Row(row, matrix) for row in range(9)],
+        others if gallery else None,
+        [Row(row, matrix) for row in range(11)],
+        ignored=hidden,
+    )
     if not np.isnan(expected["map"]).all():
         for form in (matrix, torch.from_numpy(matrix)):
             same(evaluate(vectors, relevance=form, ignore=hidden, **more), expected)

@@ -49,8 +49,10 @@ def test_runs_of_a_sweep_read_vectors_once(cache, monkeypatch):
         monkeypatch.setattr(extracting, "IN_MEMORY", 0)
         other = scenes.model(seed=1)
         assert [computed(other, data)[1], shutil.rmtree(cache / "features"), computed(other, data)[1]] == [
-            len(data), None, len(data),
-        ]  # fmt: skip
+            len(data),
+            None,
+            len(data),
+        ]
     shutil.rmtree(cache / "features")
     assert computed(model, data)[1] == len(data)
 

@@ -121,10 +121,13 @@ def test_training_that_diverges_still_gives_a_model(characters, tmp_path):
 def test_folds_too_small_for_a_reading_leave_it_out():
     """A head of 16 dimensions on 24 images: all of them can fit it, a half cannot."""
     recipe = of_tree(
-        {"model": {"backbone": "conv4", "width": 16, "dim": 16, "weights": "pretrained"},
-         "loss": {"name": "multi_similarity"}, "sampler": {"name": "class_balanced", "batch_size": 8, "per_class": 2},
-         "train": {"steps": 1, "deliver": "best", "minutes": 1}}
-    )  # fmt: skip
+        {
+            "model": {"backbone": "conv4", "width": 16, "dim": 16, "weights": "pretrained"},
+            "loss": {"name": "multi_similarity"},
+            "sampler": {"name": "class_balanced", "batch_size": 8, "per_class": 2},
+            "train": {"steps": 1, "deliver": "best", "minutes": 1},
+        }
+    )
     glyphs = data.load("glyphs")
     few = glyphs.subset(torch.cat([torch.nonzero(glyphs.labels == label)[:3, 0] for label in range(8)])).dense()
     model = Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=16))
@@ -153,8 +156,10 @@ def candidate(name, complexity, values, dim=8, recall=0.5):
     recall = np.full(len(labels), recall)
     result = Result(
         {"map@r": float(queries.mean()), "recall@1": float(recall.mean())},
-        {"map@r": queries, "recall@1": recall}, labels, {},
-    )  # fmt: skip
+        {"map@r": queries, "recall@1": recall},
+        labels,
+        {},
+    )
     return Candidate(name, complexity, dim, 1.0, result, lambda: None)
 
 
@@ -193,9 +198,12 @@ def test_few_classes_hold_back_more_for_validation(tmp_path, classes, held):
 
 def test_a_stronger_network_is_named_with_what_is_published_of_it(monkeypatch):
     recipe = of_tree(
-        {"model": {"backbone": "efficientnet_lite2", "weights": "pretrained"}, "loss": {"name": "triplet"},
-         "sampler": {"name": "class_balanced"}}
-    )  # fmt: skip
+        {
+            "model": {"backbone": "efficientnet_lite2", "weights": "pretrained"},
+            "loss": {"name": "triplet"},
+            "sampler": {"name": "class_balanced"},
+        }
+    )
     here = {"efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"}
     monkeypatch.setattr("lookalike.fit.verdict.available", lambda name: name in here)
     (advice,) = _stronger(recipe)

@@ -14,10 +14,18 @@ from lookalike.training.train import StoppedError
 from tests.fit.stopping import Stop
 
 SMALL = [
-    "images.size=16", "images.short_side=18", "model.width=16", "model.dim=16", "train.steps=30", "train.minutes=4",
-    "train.validate_every=10", "train.log_every=1", "sampler.batch_size=32", "sampler.per_class=4",
+    "images.size=16",
+    "images.short_side=18",
+    "model.width=16",
+    "model.dim=16",
+    "train.steps=30",
+    "train.minutes=4",
+    "train.validate_every=10",
+    "train.log_every=1",
+    "sampler.batch_size=32",
+    "sampler.per_class=4",
     "train.dim=16",
-]  # fmt: skip
+]
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -43,9 +51,13 @@ def test_where_there_is_no_room_for_maps_of_all_photos_fewer_teach(characters, s
     )  # maps of 16 × 4 × 4 in half precision
     notes = []
     run = fit(
-        characters, tmp_path / "run", overrides=[*settings, "sampler.batch_size=16"], audit=False, full=False,
+        characters,
+        tmp_path / "run",
+        overrides=[*settings, "sampler.batch_size=16"],
+        audit=False,
+        full=False,
         tell=lambda event: notes.append(event.get("text", "")),
-    )  # fmt: skip
+    )
     assert any("on maps of 1 view of 100 of the train images" in note for note in notes)
     assert json.loads((tmp_path / "run" / "decisions.json").read_text())["maps"] == {"views": 1, "images": 100}
     assert run.content["training"]["steps"] == 30
@@ -61,9 +73,13 @@ def learnt(run):
 def test_the_first_stages_stay_and_training_is_resumed(characters, settings, tmp_path):
     notes, stop = [], Stop(13)
     whole = fit(
-        characters, tmp_path / "whole", overrides=settings, audit=False, full=False,
+        characters,
+        tmp_path / "whole",
+        overrides=settings,
+        audit=False,
+        full=False,
         tell=lambda event: notes.append(event.get("text", "")),
-    )  # fmt: skip
+    )
     assert any("the stages after block2 learn, on maps of 5 views" in note for note in notes)
     maps = json.loads((tmp_path / "whole" / "decisions.json").read_text())["maps"]
     assert maps == {"views": 5, "images": whole.content["data"]["train_images"]}
@@ -77,8 +93,14 @@ def test_the_first_stages_stay_and_training_is_resumed(characters, settings, tmp
 
     with pytest.raises(StoppedError):
         fit(
-            characters, tmp_path / "parts", overrides=settings, audit=False, full=False, tell=stop.tell, stop=stop,
-        )  # fmt: skip
+            characters,
+            tmp_path / "parts",
+            overrides=settings,
+            audit=False,
+            full=False,
+            tell=stop.tell,
+            stop=stop,
+        )
     resumed = fit(characters, tmp_path / "parts", resume=True, audit=False, full=False)
     again = learnt(resumed)
     assert all(torch.equal(value, again[name]) for name, value in after.items())

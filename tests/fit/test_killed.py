@@ -11,11 +11,26 @@ import pytest
 from tests.cli.processes import Death, Lookalike
 
 SHORT = [
-    "--no-audit", "--set", "train.deliver=trained",
-    "--set", "train.steps=12", "--set", "train.validate_every=4", "--set", "train.log_every=1",
-    "--set", "train.patience=none", "--set", "miner.name=distance_weighted", "--set", "loss.name=margin",
-    "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2",
-]  # fmt: skip
+    "--no-audit",
+    "--set",
+    "train.deliver=trained",
+    "--set",
+    "train.steps=12",
+    "--set",
+    "train.validate_every=4",
+    "--set",
+    "train.log_every=1",
+    "--set",
+    "train.patience=none",
+    "--set",
+    "miner.name=distance_weighted",
+    "--set",
+    "loss.name=margin",
+    "--set",
+    "sampler.batch_size=8",
+    "--set",
+    "sampler.per_class=2",
+]
 CHECKPOINT = "lookalike.runs.checkpoint"
 MOMENTS = {
     "before the split": Death("lookalike.fit.stages", "split"),

@@ -10,9 +10,18 @@ from tests.cli.photos import folder
 from tests.cli.processes import Death, Lookalike
 
 SHORT = [
-    "--no-audit", "--set", "train.steps=6", "--set", "train.validate_every=3", "--set", "sampler.batch_size=8",
-    "--set", "sampler.per_class=2", "--set", "model.width=8",
-]  # fmt: skip
+    "--no-audit",
+    "--set",
+    "train.steps=6",
+    "--set",
+    "train.validate_every=3",
+    "--set",
+    "sampler.batch_size=8",
+    "--set",
+    "sampler.per_class=2",
+    "--set",
+    "model.width=8",
+]
 PAGE = Death("lookalike.fit.prove", "write_report")
 MOMENTS = {
     "first candidates are judged": Death("lookalike.fit.candidates", "untrained", after=True),

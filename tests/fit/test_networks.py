@@ -16,9 +16,13 @@ from lookalike.training.train import StoppedError
 from tests.fit.stopping import Stop
 
 SHORT = [
-    "model.width=8", "model.dim=8", "train.steps=2", "train.validate_every=2", "sampler.batch_size=8",
+    "model.width=8",
+    "model.dim=8",
+    "train.steps=2",
+    "train.validate_every=2",
+    "sampler.batch_size=8",
     "sampler.per_class=2",
-]  # fmt: skip
+]
 SIZES = "networks.sizes=[16,28]"
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -181,9 +185,12 @@ def test_square_photos_are_not_measured_warped(fine, tmp_path):
 def test_a_size_that_a_network_cannot_take_is_left_out(fine, tmp_path):
     notes = []
     run = fit(
-        fine, tmp_path / "run", overrides=[*SHORT, "networks.sizes=[8,28]"], full=False,
+        fine,
+        tmp_path / "run",
+        overrides=[*SHORT, "networks.sizes=[8,28]"],
+        full=False,
         tell=lambda event: notes.append(event.get("text", "")),
-    )  # fmt: skip
+    )
     assert run.model.preprocessing.crop == 28
     assert any("conv4 at 8 pixels is left out: conv4 needs images of at least 16 pixels" in note for note in notes)
     with pytest.raises(UserError, match="at least 16 pixels"):
@@ -201,10 +208,14 @@ def test_networks_that_are_not_there_are_refused_at_once(fine):
 
 def test_the_grid():
     photos = of_tree(
-        {"model": {"backbone": "conv4", "width": 8, "weights": "x"}, "images": {"size": 32, "short_side": 40},
-         "networks": {"backbones": ["conv4", "efficientnet_lite1"], "sizes": [224, 32]},
-         "loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}}
-    )  # fmt: skip
+        {
+            "model": {"backbone": "conv4", "width": 8, "weights": "x"},
+            "images": {"size": 32, "short_side": 40},
+            "networks": {"backbones": ["conv4", "efficientnet_lite1"], "sizes": [224, 32]},
+            "loss": {"name": "triplet"},
+            "sampler": {"name": "class_balanced"},
+        }
+    )
     grid = [("conv4", 32), ("conv4", 224), ("efficientnet_lite1", 32), ("efficientnet_lite1", 224)]
     assert [cell[:2] for cell in cells(photos)] == grid
     own, other = at(photos, NetworkAtSize("conv4", 32)), at(photos, NetworkAtSize("efficientnet_lite1", 224))

@@ -14,9 +14,15 @@ from lookalike.training.train import StoppedError
 from tests.fit.stopping import Stop
 
 SMALL = [
-    "images.size=16", "images.short_side=16", "model.width=16", "model.dim=16", "train.steps=100",
-    "train.validate_every=50", "sampler.batch_size=32", "sampler.per_class=4",
-]  # fmt: skip
+    "images.size=16",
+    "images.short_side=16",
+    "model.width=16",
+    "model.dim=16",
+    "train.steps=100",
+    "train.validate_every=50",
+    "sampler.batch_size=32",
+    "sampler.per_class=4",
+]
 REFIT = "train.refit_on_all=true"
 
 pytestmark = pytest.mark.usefixtures("own_cache")

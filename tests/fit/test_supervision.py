@@ -50,8 +50,11 @@ def toys(tmp_path):
     unlabelled = [f"{name},,train" for name, _, number in rows if number >= 2]
     for first, second in pairwise(rows):
         pairs.append(f"{first[0]},{second[0]},{'yes' if first[1] == second[1] else 'no'}")
-    for name, lines in (("toys", [head, *test, *labelled]), ("bare", [head, *test, *unlabelled]),
-                        ("pairs", ["left,right,same", *pairs])):  # fmt: skip
+    for name, lines in (
+        ("toys", [head, *test, *labelled]),
+        ("bare", [head, *test, *unlabelled]),
+        ("pairs", ["left,right,same", *pairs]),
+    ):
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
 

@@ -17,8 +17,25 @@ from lookalike.models import Architecture, Model, Preprocessing, Readout, untrus
 pytestmark = pytest.mark.plain
 DRAWINGS = np.random.default_rng(0).integers(0, 256, (2, 20, 24), dtype=np.uint8)
 VALUES = [
-    None, True, 0, -1, 1, 2**40, 10**30, 1e308, -0.5, "", "x", "../../etc/passwd", "none", [], [1], [[1]], {}, {"a": 1},
-]  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2**40,
+    10**30,
+    1e308,
+    -0.5,
+    "",
+    "x",
+    "../../etc/passwd",
+    "none",
+    [],
+    [1],
+    [[1]],
+    {},
+    {"a": 1},
+]
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,14 @@ def stand_in(recipe: Recipe, own_network: bool = False, pixels: int = PIXELS) ->
     how = recipe.model.architecture
     if not own_network:
         dim = None if how.dim is None else min(6, how.dim)
-        how = Architecture("conv4", dim=dim, batch_norm=how.batch_norm, bias=how.bias, init=how.init,
-                           settings={"width": 8, "channels": 3})  # fmt: skip
+        how = Architecture(
+            "conv4",
+            dim=dim,
+            batch_norm=how.batch_norm,
+            bias=how.bias,
+            init=how.init,
+            settings={"width": 8, "channels": 3},
+        )
     sampler = dict(recipe.sampler.settings)
     grouped = recipe.sampler.name.startswith("category") or recipe.sampler.name == "one_per_class"
     sampler["batch_size"] = 2 * CLASSES if grouped else CLASSES * sampler.get("per_class", 2)

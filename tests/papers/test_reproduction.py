@@ -24,11 +24,22 @@ from tests.cli.processes import Python
 
 def kept(**rows):
     """A study with such values of map@r per run, and rows named by keyword."""
-    return Kept("x", {"baseline": None, "rows": [
-        {"name": name, "runs": [{"seed": 0, "fold": fold, "best_step": 100 + fold, "metrics": {"map@r": value}}
-                                for fold, value in enumerate(values, start=1)]}
-        for name, values in rows.items()
-    ]})  # fmt: skip
+    return Kept(
+        "x",
+        {
+            "baseline": None,
+            "rows": [
+                {
+                    "name": name,
+                    "runs": [
+                        {"seed": 0, "fold": fold, "best_step": 100 + fold, "metrics": {"map@r": value}}
+                        for fold, value in enumerate(values, start=1)
+                    ],
+                }
+                for name, values in rows.items()
+            ],
+        },
+    )
 
 
 @pytest.mark.parametrize(
@@ -380,8 +391,15 @@ def test_every_picture_can_be_drawn(tmp_path):
         ]
         metrics = {"recall@1": 0.3 + 0.01 * row, "train:rho": 0.5 - 0.02 * row + 0.01 * fold}
         metrics |= {"map@r": 0.2 + 0.01 * row, "train:intra_inter": 0.9 - 0.01 * row}
-        return {"seed": 0, "fold": fold, "best_step": 25 * row + fold, "metrics": metrics, "course": course,
-                "class_spectrum": [4.0, 2.0, 1.0], "instances": instances}  # fmt: skip
+        return {
+            "seed": 0,
+            "fold": fold,
+            "best_step": 25 * row + fold,
+            "metrics": metrics,
+            "course": course,
+            "class_spectrum": [4.0, 2.0, 1.0],
+            "instances": instances,
+        }
 
     @cache
     def find(name: str) -> Kept:
@@ -391,9 +409,16 @@ def test_every_picture_can_be_drawn(tmp_path):
 
     names = {chart.name for chart in pictures.charts(find)}
     assert names == {
-        "recall_against_rho", "class_spectra", "ccp_covering_radius", "ccp_between_classes", "ccp_steps", "ccp_course",
-        "top_k_course", "fastap_course", "precision_against_tightness",
-    }  # fmt: skip
+        "recall_against_rho",
+        "class_spectra",
+        "ccp_covering_radius",
+        "ccp_between_classes",
+        "ccp_steps",
+        "ccp_course",
+        "top_k_course",
+        "fastap_course",
+        "precision_against_tightness",
+    }
     (cloud,) = (chart for chart in pictures.charts(find) if chart.name == "recall_against_rho")
     assert "r = −1.00" in cloud.caption
     pictures.write(find, tmp_path)

@@ -9,8 +9,11 @@ from tests.report.compared import finished
 
 
 def test_a_setting_in_order_with_one_line_per_rest(tmp_path):
-    runs = [finished(tmp_path / f"{loss}{batch}", 8 / batch, loss=loss, batch=batch)
-            for loss in ("nca", "margin") for batch in (32, 8, 16)]  # fmt: skip
+    runs = [
+        finished(tmp_path / f"{loss}{batch}", 8 / batch, loss=loss, batch=batch)
+        for loss in ("nca", "margin")
+        for batch in (32, 8, 16)
+    ]
     result = setting_effect(runs, "sampler.batch_size")
     assert list(result["lines"]) == ["loss.name nca", "loss.name margin"]
     assert [point["value"] for point in result["lines"]["loss.name nca"]] == [8, 16, 32]

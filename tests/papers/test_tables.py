@@ -29,9 +29,12 @@ CLASSES = {"cub200": 100, "cars196": 98, "sop": 11_318, "inshop": 3_997, "vehicl
 DATA = sorted(CLASSES)
 CATEGORIES = {"cub200": 70, "cars196": 49, "sop": 12, "inshop": 23, "vehicle_id": 250}
 OWN_NETWORK = {  # a row per protocol, and the network that only one table has
-    "roth/table_4_cub": "Margin(D, b 1.2)", "ccp/table_2_cub": "C2-CCP-L", "fastap/table_3_sop": "ResNet-18",
-    "multi_similarity/table_3_cars": "MS, 512-D", "top_k/table_2_sop": "Top-k precision, DenseNet-201",
-}  # fmt: skip
+    "roth/table_4_cub": "Margin(D, b 1.2)",
+    "ccp/table_2_cub": "C2-CCP-L",
+    "fastap/table_3_sop": "ResNet-18",
+    "multi_similarity/table_3_cars": "MS, 512-D",
+    "top_k/table_2_sop": "Top-k precision, DenseNet-201",
+}
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +151,19 @@ def test_a_table_is_complete(every):
 
 def test_every_paper_has_its_tables_on_all_of_its_data(every):
     places = {table.place for table in every}
-    assert {f"roth/{name}" for name in (
-        "table_4_cub", "table_5_cars", "table_6_sop", "table_7_cub", "table_8_cars", "table_9_sop", "figure_13_cub",
-        *(f"figure_{number}_{data}" for number in (5, 8) for data in ("cub", "cars", "sop")),
-    )} <= places  # fmt: skip
+    assert {
+        f"roth/{name}"
+        for name in (
+            "table_4_cub",
+            "table_5_cars",
+            "table_6_sop",
+            "table_7_cub",
+            "table_8_cars",
+            "table_9_sop",
+            "figure_13_cub",
+            *(f"figure_{number}_{data}" for number in (5, 8) for data in ("cub", "cars", "sop")),
+        )
+    } <= places
     assert {f"ccp/table_{name}" for name in ("1_sop", "1_inshop", "2_cub", "2_cars")} <= places
     assert {f"fastap/table_{n}_{data}" for n in (2, 3) for data in ("sop", "inshop", "vehicle_id")} <= places
     assert {f"multi_similarity/table_{name}" for name in ("2_cars", "3_cub", "3_cars", "4_inshop", "5_sop")} <= places
@@ -187,9 +199,13 @@ def test_the_figures_are_those_of_the_papers(every):
     assert text == ["62.10 ± 0.27", "73.68 ± 0.39", "37.53 ± 0.13", "22.06 ± 0.20", "30.56 ± 0.27", "67.59 ± 0.26"]
     study = next(table.study for table in every if table.place == "ccp/table_2_cub")
     assert study.published["C2-CCP-L"] == {
-        "recall@1": (0.6973,), "r_precision": (0.3869,), "map@r": (0.2802,), "mean:recall@1": (0.6239,),
-        "mean:r_precision": (0.3349,), "mean:map@r": (0.2267,),
-    }  # fmt: skip
+        "recall@1": (0.6973,),
+        "r_precision": (0.3869,),
+        "map@r": (0.2802,),
+        "mean:recall@1": (0.6239,),
+        "mean:r_precision": (0.3349,),
+        "mean:map@r": (0.2267,),
+    }
 
 
 def test_figures_that_the_runs_of_a_table_draw_are_not_run_twice(every):
@@ -200,6 +216,8 @@ def test_figures_that_the_runs_of_a_table_draw_are_not_run_twice(every):
 
 def test_the_hours_follow_the_length_of_the_runs(every):
     table = next(table for table in every if table.place == "roth/table_4_cub")
-    longer = tuple(cell._replace(recipe=replace(cell.recipe, train=replace(cell.recipe.train, epochs=300)))
-                   for cell in table.study.cells)  # fmt: skip
+    longer = tuple(
+        cell._replace(recipe=replace(cell.recipe, train=replace(cell.recipe.train, epochs=300)))
+        for cell in table.study.cells
+    )
     assert table._replace(study=replace(table.study, cells=longer)).hours == pytest.approx(2 * table.hours, rel=0.05)

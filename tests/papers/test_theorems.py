@@ -25,8 +25,13 @@ def test_everything_comes_out_as_expected(seed):
     statements = check_theorems(cases=40, seed=seed)
     assert {s.verdict for s in statements} == {"holds", "fails"}
     assert {s.name for s in statements if not s.expected} == {
-        "limit", "sphere", "columns", "step", "pool 3/2", "P4.2 mean",
-    }  # fmt: skip
+        "limit",
+        "sphere",
+        "columns",
+        "step",
+        "pool 3/2",
+        "P4.2 mean",
+    }
     assert all(s.remark for s in statements if not s.expected), "a failure says why"
 
 

@@ -106,13 +106,16 @@ def test_near_duplicates_never_straddle(groups, seed):
     assert all(len(places) == 1 for places in sides.values())
 
 
-@pytest.mark.parametrize(("sizes", "message"), [
-    ([], "only 0 classes have two or more images"),
-    ([5], "only 1 classes have two or more images"),
-    ([5, 5], "only 2 classes have two or more images"),
-    ([5, 5, 5], "only 3 classes have two or more images"),
-    ([5, 5, 1, 1, 1, 1], "only 2 classes have two or more images"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ([], "only 0 classes have two or more images"),
+        ([5], "only 1 classes have two or more images"),
+        ([5, 5], "only 2 classes have two or more images"),
+        ([5, 5, 5], "only 3 classes have two or more images"),
+        ([5, 5, 1, 1, 1, 1], "only 2 classes have two or more images"),
+    ],
+)
 def test_too_few_classes_are_one_clear_line(sizes, message):
     with pytest.raises(UserError, match=message) as raised:
         parts(dataset(sizes), 0.5, 0.1) if sizes else parts(dataset([2]).subset([]), 0.5, 0.1)

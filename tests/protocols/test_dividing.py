@@ -78,9 +78,13 @@ def test_the_classic_gallery_is_the_mean_of_random_ones():
     for repeat in range(3):
         queries, gallery = one_per_class(labels.tolist(), seed=repeat)
         result = evaluate(
-            vectors[queries], labels[queries], gallery=vectors[gallery], gallery_labels=labels[gallery],
-            metrics=["recall@1"], normalise="none",
-        )  # fmt: skip
+            vectors[queries],
+            labels[queries],
+            gallery=vectors[gallery],
+            gallery_labels=labels[gallery],
+            metrics=["recall@1"],
+            normalise="none",
+        )
         each.append(result["recall@1"])
         values[repeat] = np.nan
         values[repeat, queries] = result.per_query["recall@1"]

@@ -40,9 +40,13 @@ def test_queries_search_the_gallery_where_the_data_say_so(scene, geometry):
     )
     queries = roles == "query"
     expected = evaluate(
-        vectors[queries], names[queries], gallery=vectors[~queries], gallery_labels=names[~queries], normalise=geometry,
+        vectors[queries],
+        names[queries],
+        gallery=vectors[~queries],
+        gallery_labels=names[~queries],
+        normalise=geometry,
         metrics=["recall@1", "map@r"],
-    )  # fmt: skip
+    )
     assert dict(judged.result) == dict(expected)
     assert judged.result.facts["queries"] == 12
     assert judged.result.facts["gallery"] == 18

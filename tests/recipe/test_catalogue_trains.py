@@ -22,10 +22,19 @@ pytestmark = pytest.mark.plain  # whole trainings: checks of shapes take longer 
 
 STEPS, BATCH = 30, 32
 SMALL = [
-    f"train.steps={STEPS}", "images.size=16", "images.short_side=16", "model.channels=1", "model.width=32",
-    "model.dim=32", f"sampler.batch_size={BATCH}", "sampler.per_class=4", "schedule.name=constant", "schedule.warmup=0",
-    "optimiser.lr=1e-3", "train.device=cpu",
-]  # fmt: skip
+    f"train.steps={STEPS}",
+    "images.size=16",
+    "images.short_side=16",
+    "model.channels=1",
+    "model.width=32",
+    "model.dim=32",
+    f"sampler.batch_size={BATCH}",
+    "sampler.per_class=4",
+    "schedule.name=constant",
+    "schedule.warmup=0",
+    "optimiser.lr=1e-3",
+    "train.device=cpu",
+]
 
 
 ALONE = [name for name in losses.names() if getattr(facts(name), "TRAINS_ALONE", True)]

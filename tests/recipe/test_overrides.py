@@ -60,7 +60,7 @@ def test_a_whole_table_and_its_keys_are_one_change():
         (["loss.name=quadruplet", "loss.generator=1"], "unknown setting of quadruplet 'generator'"),  # from the seed
         (["model.pooling=average"], "unknown pooling 'average'"),
     ],
-)  # fmt: skip
+)
 def test_what_would_be_ignored_is_refused(overrides, message):
     with pytest.raises(UserError, match=message) as raised:
         check_recipe(of_tree(overridden(RECIPE, overrides)))

@@ -94,8 +94,9 @@ def test_what_a_recipe_must_say():
     with pytest.raises(UserError, match=r"does not say loss\.name: add it"):
         of_tree({**LEAST, "loss": {"margin": 0.1}})
     assert [part.name for part in fields(Recipe) if part.default is MISSING and part.default_factory is MISSING] == [
-        "loss", "sampler",
-    ]  # fmt: skip
+        "loss",
+        "sampler",
+    ]
 
 
 def test_another_name_starts_the_table_anew_and_the_same_name_does_not():

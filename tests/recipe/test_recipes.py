@@ -22,10 +22,20 @@ TRIED_ON = {"roth": "cub200", "ccp": "inshop", "fastap": "sop", "multi_similarit
 FILES = [*ROOT.glob("examples/*.toml"), *sorted(ROOT.glob("papers/beds/*.toml")), *PROTOCOLS]
 every = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 SMALL = [
-    "model.backbone=conv4", "model.width=4", "model.channels=3", "model.weights=none", "model.dim=6", "images.size=16",
-    "images.short_side=18", "train.steps=2", "train.epochs=none", "protocol.seeds=1",
-    "protocol.models=1", "train.validate_epochs=none", "train.validate_every=1",
-]  # fmt: skip
+    "model.backbone=conv4",
+    "model.width=4",
+    "model.channels=3",
+    "model.weights=none",
+    "model.dim=6",
+    "images.size=16",
+    "images.short_side=18",
+    "train.steps=2",
+    "train.epochs=none",
+    "protocol.seeds=1",
+    "protocol.models=1",
+    "train.validate_epochs=none",
+    "train.validate_every=1",
+]
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -110,9 +120,9 @@ def test_mlrc_is_four_models_of_three_seeds():
         ("protocol.fold=2", "for cross_validation"),
         ("protocol.gallery=one_per_class", "for vehicle_id"),
         ("train.select=recal@1", "unknown metric"),
-        ("evaluation.metrics=[\"nmii\"]", "unknown metric"),
+        ('evaluation.metrics=["nmii"]', "unknown metric"),
     ],
-)  # fmt: skip
+)
 def test_impossible_protocols_are_refused_before_an_image_is_read(change, message):
     class Unread:
         def __len__(self):

@@ -35,8 +35,16 @@ def finished(folder: Path, noise: float, seed: int = 0, loss: str = "triplet", d
     events = [{"event": "step", "step": step, "loss": 1 / step} for step in (1, 10, 20)]
     events += [{"event": "validation", "step": step, "recall@1": step / 40, "map@r": step / 50} for step in (10, 20)]
     for instance in range(more.get("instances", 0)):
-        events.append({"event": "note", "step": 10 * instance, "text": "…", "instance": instance,
-                       "covering_radius": 0.5 / (instance + 1), "between_classes": 1.0})  # fmt: skip
+        events.append(
+            {
+                "event": "note",
+                "step": 10 * instance,
+                "text": "…",
+                "instance": instance,
+                "covering_radius": 0.5 / (instance + 1),
+                "between_classes": 1.0,
+            }
+        )
     (folder / "log.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     return folder
 

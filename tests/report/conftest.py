@@ -55,7 +55,9 @@ RESULT = {
     "results": [
         {"name": "raw pixels", "role": "baseline", "metrics": {"recall@1": 0.3, "recall@2": 0.35, "map@r": 0.1}},
         {
-            "name": "this model", "role": "model", "metrics": {"recall@1": 0.9, "map@r": 0.7},
+            "name": "this model",
+            "role": "model",
+            "metrics": {"recall@1": 0.9, "map@r": 0.7},
             "intervals": {"recall@1": [0.88, 0.92], "map@r": [0.68, 0.72]},
         },
     ],
@@ -63,7 +65,7 @@ RESULT = {
     "training": {"steps": STEPS, "best_step": 100, "seed": 17, "seconds": 200.0, "memory": 1_234_567_890},
     "versions": {"lookalike": "0.1.0"},
     "command": "lookalike fit birds/ --seed 17",
-}  # fmt: skip
+}
 TRUNCATED = {"kind": "truncated", "count": 1, "meaning": "left out", "items": [{"path": "<i>.jpg", "detail": "x"}]}
 AUDIT = {"name": "birds", "verdict": "usable: 3 of 4 images can be read", "findings": [TRUNCATED]}
 

@@ -53,10 +53,17 @@ VERDICT = {
     "next": ["More classes would help most."],
     "candidates": [
         {"name": "raw pixels", "metrics": {"map@r": 0.1, "recall@1": 0.3}, "dim": 768, "bytes_per_item": 3072},
-        {"name": "head & <features>", "metrics": {"map@r": 0.512, "recall@1": 0.9}, "dim": 128, "delivered": True,
-         "intervals": {"map@r": [0.48, 0.53]}, "milliseconds_per_image": 12.5, "bytes_per_item": 512},
+        {
+            "name": "head & <features>",
+            "metrics": {"map@r": 0.512, "recall@1": 0.9},
+            "dim": 128,
+            "delivered": True,
+            "intervals": {"map@r": [0.48, 0.53]},
+            "milliseconds_per_image": 12.5,
+            "bytes_per_item": 512,
+        },
     ],
-}  # fmt: skip
+}
 
 
 def test_the_verdict_stands_on_top(tmp_path):

@@ -78,8 +78,11 @@ def test_only_embeddings_will_do(tmp_path):
 
 
 def test_page_table_and_figures(tmp_path):
-    runs = [finished(tmp_path / "<i>a", 0.9), finished(tmp_path / "b", 0.2, loss="margin"),
-            finished(tmp_path / "c", 0.5, loss="nca")]  # fmt: skip
+    runs = [
+        finished(tmp_path / "<i>a", 0.9),
+        finished(tmp_path / "b", 0.2, loss="margin"),
+        finished(tmp_path / "c", 0.5, loss="nca"),
+    ]
     content = compare(runs, dataset="cub200")
     text = write(content, tmp_path / "out").read_text()
     assert "<i>a" not in text

@@ -18,20 +18,39 @@ from tests.report.conftest import RESULT, fill
 from tests.report.page_reader import Reader
 
 PLAIN = {  # headings that are words of everyday life
-    "metric", "candidate (delivered)", "ms per image", "bytes per item", "network", "pixels", "sees", "images", "class",
-    "category", "queries", "classes", "most often taken for",
-}  # fmt: skip
+    "metric",
+    "candidate (delivered)",
+    "ms per image",
+    "bytes per item",
+    "network",
+    "pixels",
+    "sees",
+    "images",
+    "class",
+    "category",
+    "queries",
+    "classes",
+    "most often taken for",
+}
 NAME = "frozen features, head and whitened features, 30% head, 1408-D"
 FIGURES = {"metrics": {"map@r": 0.5, "recall@1": 0.6}, "intervals": {"map@r": [0.4, 0.6]}}
 VERDICT = {
     "delivered": NAME,
     "candidates": [{"name": NAME, "delivered": True, "dim": 1408, "folds": FIGURES, **FIGURES}],
     "networks": [
-        {"backbone": "conv4", "size": size, "readout": "whitened features", "images": 9, "milliseconds_per_image": 1.0,
-         "difference": [0.0, 0.0, 0.0], "chosen": size == 64, **FIGURES}
+        {
+            "backbone": "conv4",
+            "size": size,
+            "readout": "whitened features",
+            "images": 9,
+            "milliseconds_per_image": 1.0,
+            "difference": [0.0, 0.0, 0.0],
+            "chosen": size == 64,
+            **FIGURES,
+        }
         for size in (32, 64)
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

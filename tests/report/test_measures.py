@@ -117,10 +117,14 @@ def test_long_logs_are_averaged_and_broken_numbers_left_out():
 
 def test_a_value_is_drawn_where_it_belongs():
     chart = Chart(
-        "c", "t", "see.", Axis("x (m)", 1, 100, log=True), Axis("y (%)", 0, 1, percent=True),
+        "c",
+        "t",
+        "see.",
+        Axis("x (m)", 1, 100, log=True),
+        Axis("y (%)", 0, 1, percent=True),
         (Series("a", (1.0, 10.0), (0.0, 1.0)), Series("<b>", (1.0,), (0.5,), "dots", 1)),
         (ReferenceLine(10.0, "here"),),
-    )  # fmt: skip
+    )
     frame = Frame(chart)
     assert frame.x(10) == pytest.approx((frame.left + frame.right) / 2)
     assert (frame.y(0), frame.y(1)) == (frame.bottom, frame.top)
@@ -152,7 +156,9 @@ def test_a_curve_on_test_is_called_optimistic(tmp_path, on):
 
 def test_a_baseline_known_at_one_k_is_a_dot():
     result = measures.measure(unseen()).result
-    rows = [{"role": "baseline", "name": "few", "metrics": {"recall@1": 0.2}},
-            {"role": "baseline", "name": "many", "metrics": {"recall@1": 0.2, "recall@4": 0.4}}]  # fmt: skip
+    rows = [
+        {"role": "baseline", "name": "few", "metrics": {"recall@1": 0.2}},
+        {"role": "baseline", "name": "many", "metrics": {"recall@1": 0.2, "recall@4": 0.4}},
+    ]
     styles = {series.name: series.style for series in recall_chart(result, rows).series}
     assert (styles["few"], styles["many"]) == ("dots", "line")

@@ -236,9 +236,12 @@ def test_a_gallery_of_its_own(tmp_path):
     x, names = vectors(0.6), np.array([name.replace("\x00", "") for name in labels()])
     queries, rest = np.arange(len(x)) % 4 == 0, np.arange(len(x)) % 4 != 0
     np.savez(
-        tmp_path / "test.npz", embeddings=x[queries], labels=names[queries], gallery_embeddings=x[rest],
+        tmp_path / "test.npz",
+        embeddings=x[queries],
+        labels=names[queries],
+        gallery_embeddings=x[rest],
         gallery_labels=names[rest],
-    )  # fmt: skip
+    )
     opened = []
     report.write(tmp_path, lambda row: opened.append(row) or picture(row))
     assert max(opened) >= queries.sum()  # answers are rows of the gallery

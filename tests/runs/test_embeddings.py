@@ -107,10 +107,14 @@ def test_shards_are_read_as_one_file():
     rows = {"embeddings": [[1.0], [2.0], [3.0]], "labels": ["a", "b", "c"], "ids": [7, 8, 9]}
     plain = _of_shards(Joined(**rows))
     assert {name: column.tolist() for name, column in plain.items()} == {
-        "embeddings": [[1.0], [2.0], [3.0]], "labels": ["a", "b", "c"],
-    }  # fmt: skip
+        "embeddings": [[1.0], [2.0], [3.0]],
+        "labels": ["a", "b", "c"],
+    }
     apart = _of_shards(Joined(**rows, categories=["x", "y", "x"], roles=["query", "gallery", "query"]))
     assert {name: column.tolist() for name, column in apart.items()} == {
-        "embeddings": [[1.0], [3.0]], "labels": ["a", "c"], "categories": ["x", "x"],
-        "gallery_embeddings": [[2.0]], "gallery_labels": ["b"],
-    }  # fmt: skip
+        "embeddings": [[1.0], [3.0]],
+        "labels": ["a", "c"],
+        "categories": ["x", "x"],
+        "gallery_embeddings": [[2.0]],
+        "gallery_labels": ["b"],
+    }

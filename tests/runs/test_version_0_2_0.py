@@ -67,8 +67,15 @@ def test_a_killed_run_goes_on_with_the_images_and_steps_it_had_decided_on(run):
             steps.append(event["step"])
 
     with pytest.raises(StoppedError):
-        fit(photos(16, 250, 200), folder, resume=True, audit=False, full=False, tell=watch,
-            stop=lambda: bool(steps) and steps[-1] >= 15)  # fmt: skip
+        fit(
+            photos(16, 250, 200),
+            folder,
+            resume=True,
+            audit=False,
+            full=False,
+            tell=watch,
+            stop=lambda: bool(steps) and steps[-1] >= 15,
+        )
     assert steps == [11, 12, 13, 14, 15]
     assert {event["step"]: event["steps"] for event in told if event["event"] == "plan"} == {12: 38, 15: 40}
     assert not any(event["event"] == "sample" for event in told)

@@ -50,8 +50,12 @@ def search(condition="price < 3", generation=1, k=10, graph=None, connection=Non
     identity = Identity(None, "sphere", 4, generation)
     snapshot = SimpleNamespace(identity=identity, graph=graph, connection=connection)
     return SimpleNamespace(
-        snapshot=snapshot, condition=condition, table="items", k=k, filtered=bool(condition),
-    )  # fmt: skip
+        snapshot=snapshot,
+        condition=condition,
+        table="items",
+        k=k,
+        filtered=bool(condition),
+    )
 
 
 def test_a_filter_leaves_few_items_up_to_a_multiple_of_the_root(connection):
@@ -84,10 +88,13 @@ def test_not_every_condition_is_remembered(connection):
 @pytest.mark.parametrize(
     ("width", "question", "candidates", "searched"),
     [
-        (80, search(""), 40, 80), (20, search(""), 20, 20), (20, search("", k=30), 36, 36),
-        (80, search(), 64, 80), (20, search(k=300), 1800, 1000),  # pgvector refuses more
+        (80, search(""), 40, 80),
+        (20, search(""), 20, 20),
+        (20, search("", k=30), 36, 36),
+        (80, search(), 64, 80),
+        (20, search(k=300), 1800, 1000),  # pgvector refuses more
     ],
-)  # fmt: skip
+)
 def test_how_many_a_graph_names_and_how_widely_it_is_searched(width, question, candidates, searched):
     graph = replace(GRAPH, width=width)
     assert (graph.candidates(question), graph.width_for(question)) == (candidates, searched)

@@ -49,18 +49,23 @@ def test_it_is_a_store(store, place):
 
 def test_items_come_back_as_they_went_in(store, place):
     whole = Item(
-        "a/é 日本.png", "/pics/a'b\".png", "cup", {"brand": "x", "price": 3, "weight": 0.1, "new": True, "none": None},
-        "/pics", Stamp(2**40, 2**60, "d1"),
-    )  # fmt: skip
+        "a/é 日本.png",
+        "/pics/a'b\".png",
+        "cup",
+        {"brand": "x", "price": 3, "weight": 0.1, "new": True, "none": None},
+        "/pics",
+        Stamp(2**40, 2**60, "d1"),
+    )
     bare, undecodable = Item("b"), Item("c", "/pics/caf\udce9.png")
     vectors = np.array([[1e-30, -0.0, 3.4e14, np.pi, 1 / 3, -1e-38, 2**-126, 7]] * 3, np.float32)
     store.put([whole, bare, undecodable], vectors)
     store.close()
     again = places.opened(place)
     assert again.items(["b", "a/é 日本.png", "c"]) == [
-        bare, replace(whole, columns={"brand": "x", "price": 3, "weight": 0.1, "new": "true"}),
+        bare,
+        replace(whole, columns={"brand": "x", "price": 3, "weight": 0.1, "new": "true"}),
         undecodable,
-    ]  # fmt: skip
+    ]
     assert again.vectors(["c"]).tobytes() == vectors[:1].tobytes()
     assert again.items(["b"])[0].added > 1e9
     assert isinstance(again.items([whole.id])[0].columns["price"], int)
@@ -127,10 +132,23 @@ def test_columns_and_conditions(store):
     items = [Item(f"i{row}", label="xy"[row % 2], columns=values) for row, values in enumerate(rows)]
     store.put(items, np.zeros((5, DIM), np.float32))
     for where, ids in {
-        "n<2.5": "i0 i4", "n<=2.5": "i0 i1 i4", "n>0": "i0 i1 i2", "n=3": "i2", "n=3.0": "i2", "n!=3": "i0 i1 i3 i4",
-        "n=null": "i3", "n!=null": "i0 i1 i2 i4", 't=["a", null]': "i0 i2", "t<b": "i0 i4", "t>=a": "i0 i1 i3",
-        "label=x": "i0 i2 i4", "id>i3": "i4", "t!=b": "i0 i2 i4", "n=true": "i0", "path=null": "i0 i1 i2 i3 i4",
-    }.items():  # fmt: skip
+        "n<2.5": "i0 i4",
+        "n<=2.5": "i0 i1 i4",
+        "n>0": "i0 i1 i2",
+        "n=3": "i2",
+        "n=3.0": "i2",
+        "n!=3": "i0 i1 i3 i4",
+        "n=null": "i3",
+        "n!=null": "i0 i1 i2 i4",
+        't=["a", null]': "i0 i2",
+        "t<b": "i0 i4",
+        "t>=a": "i0 i1 i3",
+        "label=x": "i0 i2 i4",
+        "id>i3": "i4",
+        "t!=b": "i0 i2 i4",
+        "n=true": "i0",
+        "path=null": "i0 i1 i2 i3 i4",
+    }.items():
         conditions = filters.parse(where)
         assert [item.id for item in store.listed(conditions)] == ids.split(), where
         assert store.count(conditions) == len(ids.split())
@@ -269,9 +287,11 @@ def test_order_blocks_and_the_newest(store):
 def test_the_version_tells_every_change(store):
     seen = [store.version()]
     for change in (
-        lambda: filled(store, 5), lambda: store.remove(["item-000001"]), lambda: store.documents.write("note", "x"),
+        lambda: filled(store, 5),
+        lambda: store.remove(["item-000001"]),
+        lambda: store.documents.write("note", "x"),
         lambda: store.marks.add(Mark("q", None, "item-000002", True)),
-    ):  # fmt: skip
+    ):
         change()
         assert store.version() == store.version()
         seen.append(store.version())

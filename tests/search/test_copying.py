@@ -168,12 +168,19 @@ def test_items_of_an_index_that_is_no_copy_are_not_replaced(tmp_path):
 def test_a_digest_tells_everything_apart_but_the_kind_of_a_number(tmp_path):
     whole = Item("a", "/a", "x", {"n": 1, "t": "1"}, "/root", Stamp(1, 2, "d"), added=5.0)
     variants = [
-        (whole, 0, None), (replace(whole, id="b"), 0, None), (replace(whole, path="/b"), 0, None),
-        (replace(whole, label="y"), 0, None), (replace(whole, columns={"n": 2, "t": "1"}), 0, None),
-        (replace(whole, columns={"n": 1, "t": "2"}), 0, None), (replace(whole, root="/other"), 0, None),
-        (replace(whole, stamp=Stamp(1, 2, "e")), 0, None), (replace(whole, added=6.0), 0, None), (whole, 1, None),
-        (replace(whole, path=None), 0, b"one"), (replace(whole, path=None), 0, b"two"),
-    ]  # fmt: skip
+        (whole, 0, None),
+        (replace(whole, id="b"), 0, None),
+        (replace(whole, path="/b"), 0, None),
+        (replace(whole, label="y"), 0, None),
+        (replace(whole, columns={"n": 2, "t": "1"}), 0, None),
+        (replace(whole, columns={"n": 1, "t": "2"}), 0, None),
+        (replace(whole, root="/other"), 0, None),
+        (replace(whole, stamp=Stamp(1, 2, "e")), 0, None),
+        (replace(whole, added=6.0), 0, None),
+        (whole, 1, None),
+        (replace(whole, path=None), 0, b"one"),
+        (replace(whole, path=None), 0, b"two"),
+    ]
     found = [digest_of(tmp_path / str(number), *variant) for number, variant in enumerate(variants)]
     assert len(set(found)) == len(variants)
     assert digest_of(tmp_path / "again", replace(whole, columns={"n": 1.0, "t": "1"}), 0, None) == found[0]

@@ -22,10 +22,19 @@ def by_loops(similarities, labels, vectors):
     mean = lambda values: sum(values) / len(values) if values else similarities[0]  # noqa: E731
     agree = lambda first: sum(place < first for place in same) / min(first, k)  # noqa: E731
     return [
-        similarities[0], max(other) if other else min(similarities), min(similarities), mean(similarities[:10]),
-        np.log(len(same)), agree(5), agree(10), len(same) / k,
-        mean([similarities[place] for place in same]), mean(inside), mean(around), mean(near),
-    ]  # fmt: skip
+        similarities[0],
+        max(other) if other else min(similarities),
+        min(similarities),
+        mean(similarities[:10]),
+        np.log(len(same)),
+        agree(5),
+        agree(10),
+        len(same) / k,
+        mean([similarities[place] for place in same]),
+        mean(inside),
+        mean(around),
+        mean(near),
+    ]
 
 
 @settings(deadline=None, max_examples=60)

@@ -9,11 +9,17 @@ from lookalike.search.filters import LONGEST, Condition, parse
 @pytest.mark.parametrize(
     ("text", "column", "operator", "value"),
     [
-        ("  price <= 20 ", "price", "<=", 20), ("a b=c d", "a b", "=", "c d"), ("brand==x", "brand", "=", "=x"),
-        ("brand!=null", "brand", "!=", None), ("brand=", "brand", "=", ""), ("a<>1", "a", "<", ">1"),
-        ("id=00123", "id", "=", "00123"), ("brand=a!b<c", "brand", "=", "a!b<c"), ("\nid\n=\nx\ny", "id", "=", "x\ny"),
+        ("  price <= 20 ", "price", "<=", 20),
+        ("a b=c d", "a b", "=", "c d"),
+        ("brand==x", "brand", "=", "=x"),
+        ("brand!=null", "brand", "!=", None),
+        ("brand=", "brand", "=", ""),
+        ("a<>1", "a", "<", ">1"),
+        ("id=00123", "id", "=", "00123"),
+        ("brand=a!b<c", "brand", "=", "a!b<c"),
+        ("\nid\n=\nx\ny", "id", "=", "x\ny"),
     ],
-)  # fmt: skip
+)
 def test_grammar(text, column, operator, value):
     assert parse(text) == (Condition(column, operator, (value,)),)
 
@@ -39,11 +45,14 @@ def test_values_that_no_store_holds(value):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ({"brand": []}, "names no value"), ({"brand": float("nan")}, "use null for a missing value"),
-        ({"brand": b"x"}, "give a text, a number or null"), ({"price": {"<": [1, 2]}}, "takes one number or text"),
-        ({"price": {"<": None}}, "takes one number or text"), ({"price": {"<<": 1}}, "operator for 'price'"),
+        ({"brand": []}, "names no value"),
+        ({"brand": float("nan")}, "use null for a missing value"),
+        ({"brand": b"x"}, "give a text, a number or null"),
+        ({"price": {"<": [1, 2]}}, "takes one number or text"),
+        ({"price": {"<": None}}, "takes one number or text"),
+        ({"price": {"<<": 1}}, "operator for 'price'"),
     ],
-)  # fmt: skip
+)
 def test_conditions_that_mean_nothing_are_refused(condition, message):
     with pytest.raises(UserError, match=message):
         parse(condition)

@@ -31,8 +31,10 @@ def calibration():
 def index(tmp_path, calibration):
     index = Index.create(tmp_path / "index", dim=12)
     vectors, labels = cloud()
-    items = [Item(f"{row:04d}", label=label if row % 5 else None, columns={"even": row % 2 == 0})
-             for row, label in enumerate(labels)]  # fmt: skip
+    items = [
+        Item(f"{row:04d}", label=label if row % 5 else None, columns={"even": row % 2 == 0})
+        for row, label in enumerate(labels)
+    ]
     index.store.put(items, vectors)
     index.store.documents.write("calibration", json.dumps(calibration.as_json()))
     yield index

@@ -20,8 +20,11 @@ from tests.search.conftest import CLASSES, photo
 
 @pytest.fixture(params=["folder", "postgres", "shards"])
 def log(request, tmp_path):
-    place = {"folder": lambda: tmp_path / "index", "postgres": lambda: request.getfixturevalue("new_address")(),
-             "shards": lambda: request.getfixturevalue("new_shards")()}[request.param]()  # fmt: skip
+    place = {
+        "folder": lambda: tmp_path / "index",
+        "postgres": lambda: request.getfixturevalue("new_address")(),
+        "shards": lambda: request.getfixturevalue("new_shards")(),
+    }[request.param]()
     with closing(Index.create(place, dim=3)) as index:
         yield index.store.log
 

@@ -59,8 +59,10 @@ def test_the_recall_of_the_sample_is_counted(labelled):
     x, y = (unit(one) for one in drawn(120, 24, 10, noise=2.0))
     labels = [f"{row % 40}" if row % 7 else None for row in range(120)] if labelled else [None] * 120
     if labelled:
-        relevant = [[one is not None and one == other and i != j for j, other in enumerate(labels)]
-                    for i, one in enumerate(labels)]  # fmt: skip
+        relevant = [
+            [one is not None and one == other and i != j for j, other in enumerate(labels)]
+            for i, one in enumerate(labels)
+        ]
     else:
         near = [max((j for j in range(120) if j != i), key=lambda j: y[i] @ y[j]) for i in range(120)]
         relevant = [[j == near[i] for j in range(120)] for i in range(120)]

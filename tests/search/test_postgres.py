@@ -68,8 +68,20 @@ def test_what_is_wrong_is_one_line_without_the_password(postgres, address, messa
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("password", ["se#secret", "12/secret", "se?secret", "12?secret", "a[secret", "a]b[secret",
-                                      "a@secret", "[a]/secret", "a:[b]#secret"])  # fmt: skip
+@pytest.mark.parametrize(
+    "password",
+    [
+        "se#secret",
+        "12/secret",
+        "se?secret",
+        "12?secret",
+        "a[secret",
+        "a]b[secret",
+        "a@secret",
+        "[a]/secret",
+        "a:[b]#secret",
+    ],
+)
 def test_a_password_with_a_sign_that_ends_it_is_not_shown(password):
     for host in ("host/db", "one,two:5432/db"):
         with pytest.raises(UserError, match=r"the address cannot be read: .*user's name or password as %23") as refused:
@@ -80,8 +92,16 @@ def test_a_password_with_a_sign_that_ends_it_is_not_shown(password):
         assert conninfo_to_dict(address.url)["password"] == password
 
 
-@pytest.mark.parametrize("text", ["postgresql://[::1]:5432/db", "postgresql://a:1,b:2/db?user=me@corp", "postgresql://",
-                                  "postgresql://me@[::1],b/db", "postgresql:///db?host=/run"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://[::1]:5432/db",
+        "postgresql://a:1,b:2/db?user=me@corp",
+        "postgresql://",
+        "postgresql://me@[::1],b/db",
+        "postgresql:///db?host=/run",
+    ],
+)
 def test_what_libpq_reads_is_an_address(text):
     assert [address.shown for address in addresses(text)] == [text.replace("@corp", "%40corp")]
     assert conninfo_to_dict(addresses(text)[0].url) == conninfo_to_dict(text)
@@ -89,8 +109,9 @@ def test_what_libpq_reads_is_an_address(text):
 
 def test_blanks_between_shards_are_no_part_of_them():
     assert [one.url for one in addresses("postgresql://a/x, postgresql://b/x")] == [
-        "postgresql://a/x", "postgresql://b/x",
-    ]  # fmt: skip
+        "postgresql://a/x",
+        "postgresql://b/x",
+    ]
 
 
 def test_rights_and_a_missing_extension(postgres):
@@ -464,10 +485,11 @@ def _plan(snapshot, query):
 @pytest.mark.parametrize(
     ("geometry", "expected"),
     [
-        ("sphere", ("vector::halfvec(8)", "<#>", "halfvec_ip_ops")), ("none", ("vector", "<->", "vector_l2_ops")),
+        ("sphere", ("vector::halfvec(8)", "<#>", "halfvec_ip_ops")),
+        ("none", ("vector", "<->", "vector_l2_ops")),
         ("ball", ("vector::halfvec(8)", "<->", "halfvec_l2_ops")),
     ],
-)  # fmt: skip
+)
 def test_a_graph_is_over_half_precision_where_no_vector_is_long(geometry, expected):
     assert approximate.indexed(Identity(None, geometry, DIM)) == expected
 

@@ -168,9 +168,10 @@ def test_shards_in_another_order_or_number_are_refused(place):
     filled(place, 5)[0].close()
     first, second = place.split(",")
     for wrong, message in (
-        (first, "is shard 1 of 2: give all shards, in their order"), (f"{second},{first}", "is shard 2 of 2"),
+        (first, "is shard 1 of 2: give all shards, in their order"),
+        (f"{second},{first}", "is shard 2 of 2"),
         (f"{first},{first}", "two shards have the same address"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UserError, match=message):
             Index.open(wrong)
 

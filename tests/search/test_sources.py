@@ -30,9 +30,10 @@ def items(source):
 def test_folders_are_labels_and_levels(folder):
     found = {item.id: (item.label, dict(item.columns)) for item in items(folder)}
     assert found == {
-        "shop/3.png": (None, {}), "shop/figs/2.png": ("figs", {}),
+        "shop/3.png": (None, {}),
+        "shop/figs/2.png": ("figs", {}),
         "shop/figs/dried/1.png": ("figs/dried", {"folder_1": "figs", "folder_2": "dried"}),
-    }  # fmt: skip
+    }
     assert {item.root for item in items(folder)} == {listing(folder).root} == {str(folder)}
 
 
@@ -59,9 +60,10 @@ def test_a_table_has_numbers_and_texts(folder):
     assert (second.label, listing(table).several) == (None, False)
     for text, message in (
         ("file\na", "has no column path"),
-        ("path,price,Price\na,1,2", "has two columns 'price'"), ("path,a\nx", "line 2 has 1 cells, its first line 2"),
+        ("path,price,Price\na,1,2", "has two columns 'price'"),
+        ("path,a\nx", "line 2 has 1 cells, its first line 2"),
         ("path,a\n ,1", "line 2 has no path"),
-    ):  # fmt: skip
+    ):
         table.write_text(text)
         with pytest.raises(UserError, match=message):
             listing(table)

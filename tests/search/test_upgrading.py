@@ -32,12 +32,27 @@ PLACES = {
     "postgres": "lookalike.search.stores.postgres.filling:PostgresGenerations",
 }
 DEATHS = [  # the first ones meet every part of the work
-    ("fill", 2, False), ("switch", 1, True), ("settle", 1, True), ("fill", 1, False),
-    ("begin", 1, False), ("begin", 1, True), ("fill", 1, True), ("fill", 2, True), ("switch", 1, False),
-    ("settle", 1, False), ("settle", 2, False), ("settle", 2, True), ("unfilled", 1, False), ("unfilled", 2, True),
-    ("unfilled", 3, True), ("filled", 1, True), ("filled", 2, True), ("mapped", 1, True), ("mapped", 3, True),
+    ("fill", 2, False),
+    ("switch", 1, True),
+    ("settle", 1, True),
+    ("fill", 1, False),
+    ("begin", 1, False),
+    ("begin", 1, True),
+    ("fill", 1, True),
+    ("fill", 2, True),
+    ("switch", 1, False),
+    ("settle", 1, False),
+    ("settle", 2, False),
+    ("settle", 2, True),
+    ("unfilled", 1, False),
+    ("unfilled", 2, True),
+    ("unfilled", 3, True),
+    ("filled", 1, True),
+    ("filled", 2, True),
+    ("mapped", 1, True),
+    ("mapped", 3, True),
     ("mapped_count", 1, True),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -346,10 +361,29 @@ def test_forgetting_leaves_no_name_of_a_hit(tmp_path, first_index, second):
 
 
 CHOICE = {"kind": "ridge", "sample": 60, "old": 0.5, "new": 0.8, "mapped": {"ridge": 0.7}}
-NO_CHOICES = ("[]", "{", "3", "null", "[" * 100_000, *(json.dumps(CHOICE | change) for change in (
-    {"kind": "evil"}, {"kind": ["ridge"]}, {"kind": "orthogonal"}, {"mapped": {}}, {"mapped": {"ridge": "x"}},
-    {"mapped": [0.7]}, {"sample": 1e999}, {"sample": "60"}, {"old": 10**400}, {"new": float("nan")}, {"more": 1},
-)))  # fmt: skip
+NO_CHOICES = (
+    "[]",
+    "{",
+    "3",
+    "null",
+    "[" * 100_000,
+    *(
+        json.dumps(CHOICE | change)
+        for change in (
+            {"kind": "evil"},
+            {"kind": ["ridge"]},
+            {"kind": "orthogonal"},
+            {"mapped": {}},
+            {"mapped": {"ridge": "x"}},
+            {"mapped": [0.7]},
+            {"sample": 1e999},
+            {"sample": "60"},
+            {"old": 10**400},
+            {"new": float("nan")},
+            {"more": 1},
+        )
+    ),
+)
 NO_HITS = ("[]", "{", "3", '{"a": 1e999}', '{"a": "x"}', '{"a": [1]}', '{"\\ud800": 1, "a\\u0000b": 1}', "[" * 100_000)
 
 

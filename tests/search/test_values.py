@@ -29,9 +29,15 @@ def test_values_that_no_column_holds(index, column, value):
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"), [({"id": 5}, "needs an id"), ({"id": None}, "needs an id"), ({"id": ""}, "needs an id"),
-                            ({"id": "b", "label": 5}, "a label is a text"), ({"id": "b", "columns": {5: 1}}, "a name")]
-)  # fmt: skip
+    ("fields", "message"),
+    [
+        ({"id": 5}, "needs an id"),
+        ({"id": None}, "needs an id"),
+        ({"id": ""}, "needs an id"),
+        ({"id": "b", "label": 5}, "a label is a text"),
+        ({"id": "b", "columns": {5: 1}}, "a name"),
+    ],
+)
 def test_names_that_no_item_has(index, fields, message):
     with pytest.raises(UserError, match=message):
         index.store.put([Item(**fields)], ONE)

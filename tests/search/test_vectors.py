@@ -71,8 +71,11 @@ def test_files_that_are_no_vectors(tmp_path):
 
 def test_what_numpy_holds_beside_numbers_and_texts(tmp_path):
     """Nothing of it is lost without a word."""
-    columns = {"labels": np.array([b"hen", b"caf\xe9"]), "day": np.array(["2026-01-02", "NaT"], "datetime64[D]"),
-               "phase": np.array([1j, 2])}  # fmt: skip
+    columns = {
+        "labels": np.array([b"hen", b"caf\xe9"]),
+        "day": np.array(["2026-01-02", "NaT"], "datetime64[D]"),
+        "phase": np.array([1j, 2]),
+    }
     np.savez(tmp_path / "v.npz", vectors=VECTORS, **columns)
     first, second = read(tmp_path / "v.npz")[0]
     assert (first.label, first.columns) == ("hen", {"day": "2026-01-02", "phase": "1j"})

@@ -76,11 +76,17 @@ def content(own, other, runs):
     for name, results in (("own", own), ("other", other)):
         mine, base = [results[run] for run in runs], [other[run] for run in runs]
         gap = {"map@r": difference(mine, base, "map@r").as_json()} if name == "own" else {}
-        rows.append({
-            "name": name, "seeds": list(runs), "seconds": [1.0] * len(mine), "failed": {}, "differences": gap,
-            "metrics": {"map@r": spread(mine, "map@r").as_json()},
-            "runs": [{"seed": run, "seconds": 1.0, "metrics": {"map@r": results[run]["map@r"]}} for run in runs],
-        })  # fmt: skip
+        rows.append(
+            {
+                "name": name,
+                "seeds": list(runs),
+                "seconds": [1.0] * len(mine),
+                "failed": {},
+                "differences": gap,
+                "metrics": {"map@r": spread(mine, "map@r").as_json()},
+                "runs": [{"seed": run, "seconds": 1.0, "metrics": {"map@r": results[run]["map@r"]}} for run in runs],
+            }
+        )
     return {"baseline": "other", "metrics": ["map@r"], "rows": rows, "compare": [], "cells": 8, "done": 4}
 
 
@@ -117,12 +123,27 @@ def test_a_digest_does_not_depend_on_where_the_images_are(write):
 
 def test_a_pair_of_which_each_machine_has_one_run_counts_in_the_mean():
     runs = {"own": [0.6, 0.7, 0.9], "other": [0.5, 0.5, 0.5]}
-    earlier, here = ({
-        "baseline": "other", "metrics": ["map@r"], "compare": [], "cells": 6,
-        "rows": [{"name": name, "failed": {}, "seeds": [], "seconds": [], "metrics": {}, "differences": {},
-                  "runs": [{"seed": run, "seconds": 1.0, "metrics": {"map@r": runs[name][run]}} for run in own[name]]}
-                 for name in runs],
-    } for own in ({"own": [0, 1], "other": [0, 1, 2]}, {"own": [2], "other": []}))  # fmt: skip
+    earlier, here = (
+        {
+            "baseline": "other",
+            "metrics": ["map@r"],
+            "compare": [],
+            "cells": 6,
+            "rows": [
+                {
+                    "name": name,
+                    "failed": {},
+                    "seeds": [],
+                    "seconds": [],
+                    "metrics": {},
+                    "differences": {},
+                    "runs": [{"seed": run, "seconds": 1.0, "metrics": {"map@r": runs[name][run]}} for run in own[name]],
+                }
+                for name in runs
+            ],
+        }
+        for own in ({"own": [0, 1], "other": [0, 1, 2]}, {"own": [2], "other": []})
+    )
     span = {"mean": 0.15, "seeds": 2, "over_queries": [0.1, 0.25]}
     earlier["rows"][0]["differences"] = {"map@r": span}
     gap = joined(here, earlier)["rows"][0]["differences"]["map@r"]

@@ -18,11 +18,15 @@ class Last(Corner):
 
 
 def test_names_are_set_first_and_conditions_look_at_them():
-    _, ranges = take({"tune": {
-        "loss.margin": {"low": 0.05, "high": 0.5, "when": "loss.name=triplet"},
-        "loss.name": {"choices": ["triplet", "multi_similarity"]},
-        "sampler": {"per_class": {"low": 2, "high": 8, "step": 2}},
-    }})  # fmt: skip
+    _, ranges = take(
+        {
+            "tune": {
+                "loss.margin": {"low": 0.05, "high": 0.5, "when": "loss.name=triplet"},
+                "loss.name": {"choices": ["triplet", "multi_similarity"]},
+                "sampler": {"per_class": {"low": 2, "high": 8, "step": 2}},
+            }
+        }
+    )
     assert draw(ranges, BASE, Corner()) == ['loss.name="triplet"', "sampler.per_class=2", "loss.margin=0.05"]
     overrides = draw(ranges, BASE, Last())
     assert overrides == ['loss.name="multi_similarity"', "sampler.per_class=2"]
@@ -30,10 +34,17 @@ def test_names_are_set_first_and_conditions_look_at_them():
 
 
 def test_a_drawn_setting_sticks_beside_a_drawn_name():
-    _, ranges = take({"tune": {
-        "loss.margin": {"low": 0.05, "high": 0.5},
-        "loss.name": {"choices": ["triplet", "contrastive"], "when": "loss.margin=0.05"},  # so that it is drawn last
-    }})  # fmt: skip
+    _, ranges = take(
+        {
+            "tune": {
+                "loss.margin": {"low": 0.05, "high": 0.5},
+                "loss.name": {
+                    "choices": ["triplet", "contrastive"],
+                    "when": "loss.margin=0.05",
+                },  # so that it is drawn last
+            }
+        }
+    )
     overrides = draw(ranges, BASE, Last())
     assert overrides == ["loss.margin=0.05", 'loss.name="contrastive"']
     assert overridden(BASE, overrides)["loss"] == {"name": "contrastive", "margin": 0.05}

@@ -141,8 +141,9 @@ def test_a_study_like_another_says_only_what_differs(write, tmp_path):
     assert study.cells[0].recipe.loss.settings == {"threshold": 0.2}
     assert study.published == {"other": {"recall@1": (0.09,)}}
     assert read(tmp_path / "first.toml").published == {
-        "plain": {"recall@1": (0.125,), "map@r": (0.3, 0.004)}, "other": {"map@r": (0.31,)},
-    }  # fmt: skip
+        "plain": {"recall@1": (0.125,), "map@r": (0.3, 0.004)},
+        "other": {"map@r": (0.31,)},
+    }
 
 
 @pytest.mark.parametrize(

@@ -103,13 +103,21 @@ def test_the_numbers_of_a_page_are_files(tmp_path):
     from lookalike.sweeps.ranges import Range
     from lookalike.sweeps.tune import SearchResult
 
-    ranges = [Range("optimiser.lr", 1e-5, 1e-3, log=True), Range("loss.margin", 0.1, 0.5),
-              Range("loss.name", choices=("triplet", "<b>"))]  # fmt: skip
+    ranges = [
+        Range("optimiser.lr", 1e-5, 1e-3, log=True),
+        Range("loss.margin", 0.1, 0.5),
+        Range("loss.name", choices=("triplet", "<b>")),
+    ]
     trials = [
-        {"number": place, "state": "complete", "value": place / 10, "seconds": 1.0,
-         "params": {"optimiser.lr": 1e-5 * (place + 1), "loss.margin": 0.1 + place / 20, "loss.name": "<b>"}}
+        {
+            "number": place,
+            "state": "complete",
+            "value": place / 10,
+            "seconds": 1.0,
+            "params": {"optimiser.lr": 1e-5 * (place + 1), "loss.margin": 0.1 + place / 20, "loss.name": "<b>"},
+        }
         for place in range(6)
-    ]  # fmt: skip
+    ]
     plain = of_tree({"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}})
     text = write(SearchResult(trials, trials[-1], plain), ranges, tmp_path).read_text()
     assert "<b>" not in text

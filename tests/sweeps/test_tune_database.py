@@ -34,8 +34,21 @@ def database():
 
 
 def worker(tmp_path, data, database, name, death=None):
-    words = ("tune", recipe(tmp_path), data, "--out", tmp_path / name, "--trials", 3, "--heartbeat", HEARTBEAT,
-             "--storage", database, "--set", "train.steps=16")  # fmt: skip
+    words = (
+        "tune",
+        recipe(tmp_path),
+        data,
+        "--out",
+        tmp_path / name,
+        "--trials",
+        3,
+        "--heartbeat",
+        HEARTBEAT,
+        "--storage",
+        database,
+        "--set",
+        "train.steps=16",
+    )
     place = tmp_path / f"outputs of {name}"
     place.mkdir()
     return Lookalike(place).start(*words, death=death)

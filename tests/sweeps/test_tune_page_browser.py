@@ -14,15 +14,25 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    ranges = [Range("optimiser.lr", 1e-5, 1e-3, log=True), Range("loss.margin", 0.1, 0.5),
-              Range("loss.name", choices=("triplet", HOSTILE))]  # fmt: skip
+    ranges = [
+        Range("optimiser.lr", 1e-5, 1e-3, log=True),
+        Range("loss.margin", 0.1, 0.5),
+        Range("loss.name", choices=("triplet", HOSTILE)),
+    ]
     trials = [
-        {"number": place, "state": "pruned" if place % 5 == 4 else "complete", "value": (place * 7 % 11) / 20,
-         "seconds": 1.0 + place,
-         "params": {"optimiser.lr": 1e-5 * (place + 1), "loss.margin": 0.1 + place / 40,
-                    "loss.name": HOSTILE if place % 2 else "triplet"}}
+        {
+            "number": place,
+            "state": "pruned" if place % 5 == 4 else "complete",
+            "value": (place * 7 % 11) / 20,
+            "seconds": 1.0 + place,
+            "params": {
+                "optimiser.lr": 1e-5 * (place + 1),
+                "loss.margin": 0.1 + place / 40,
+                "loss.name": HOSTILE if place % 2 else "triplet",
+            },
+        }
         for place in range(14)
-    ]  # fmt: skip
+    ]
     best = max((trial for trial in trials if trial["state"] == "complete"), key=lambda trial: trial["value"])
     recipe = of_tree({"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}})
     return write(SearchResult(trials, best, recipe), ranges, tmp_path_factory.mktemp("search"))

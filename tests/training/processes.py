@@ -62,9 +62,16 @@ def loop(name):
     step = optimisers.build("sgd", groups)
     dataset = TensorDataset(POINTS, LABELS)
     trainer = Loop(
-        net, goal, step, Schedule(steps=9), dataset, samplers.ClassBalanced(LABELS, 12, 3), clipping=Clipping(10.0),
-        generators={"miner": drawing}, chunk=4 if name == "chunk" else None,
-    )  # fmt: skip
+        net,
+        goal,
+        step,
+        Schedule(steps=9),
+        dataset,
+        samplers.ClassBalanced(LABELS, 12, 3),
+        clipping=Clipping(10.0),
+        generators={"miner": drawing},
+        chunk=4 if name == "chunk" else None,
+    )
     if name == "ccp":
         trainer.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS), weight_decay=1e-3)
         trainer.strategy.begin()

@@ -42,9 +42,14 @@ def loop(settings=None, loss="margin_contrastive", weight_decay=0.0, seed=0, opt
     step = optimisers.build(optimiser, groups)
     dataset = TensorDataset(POINTS, LABELS)
     trainer = Loop(
-        net, goal, step, Schedule(steps=50), dataset, samplers.ClassQueue(LABELS, 12, 3, seed=seed),
+        net,
+        goal,
+        step,
+        Schedule(steps=50),
+        dataset,
+        samplers.ClassQueue(LABELS, 12, 3, seed=seed),
         clipping=Clipping(10, 10),
-    )  # fmt: skip
+    )
     trainer.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS, seed=seed), weight_decay)
     return trainer
 

@@ -28,9 +28,15 @@ def loop(network, inputs, chunk, loss, **changes):
     groups = [{"params": list(network.parameters()), "lr": 0.05}, *goal.parameter_groups(0.05)]
     batches = samplers.ClassBalanced(LABELS, batch_size=24, per_class=4)
     return Loop(
-        network, goal, optimisers.build("sgd", groups), Schedule(steps=5), TensorDataset(inputs, LABELS), batches,
-        chunk=chunk, **changes,
-    )  # fmt: skip
+        network,
+        goal,
+        optimisers.build("sgd", groups),
+        Schedule(steps=5),
+        TensorDataset(inputs, LABELS),
+        batches,
+        chunk=chunk,
+        **changes,
+    )
 
 
 def trained(network, inputs, chunk, loss, steps=3):

@@ -69,9 +69,14 @@ def loop(loss, miner=None, seed=0, optimiser="sgd", **changes):
     batches = samplers.ClassBalanced(LABELS, batch_size=12, per_class=3)
     settings = {"mixer": drawing(seed)} | changes
     return Loop(
-        network, goal, optimisers.build("sgd", groups), Schedule(steps=9), TensorDataset(IMAGES, LABELS), batches,
+        network,
+        goal,
+        optimisers.build("sgd", groups),
+        Schedule(steps=9),
+        TensorDataset(IMAGES, LABELS),
+        batches,
         **settings,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name", ["normalised_softmax", "contrastive", "arcface"])

@@ -79,8 +79,14 @@ def test_stopped_and_resumed_gives_the_same_bits(tmp_path, stops):
         ours = with_everything()
         torch.manual_seed(stop)  # whatever the process did before plays no part
         with pytest.raises(StoppedError, match=f"stopped after step {stop} of 14"):
-            train(ours, plan, validate=judged(ours), folder=tmp_path, tell=again.append,
-                  stop=lambda ours=ours, stop=stop: ours.step >= stop)  # fmt: skip
+            train(
+                ours,
+                plan,
+                validate=judged(ours),
+                folder=tmp_path,
+                tell=again.append,
+                stop=lambda ours=ours, stop=stop: ours.step >= stop,
+            )
     ours = with_everything()
     resumed = train(ours, plan, validate=judged(ours), folder=tmp_path, tell=again.append)
     assert same(weights(ours.network), weights(whole.network))
@@ -97,8 +103,14 @@ def test_checkpoints_can_be_seldom_but_a_stop_is_saved(tmp_path):
     seldom, often = (Plan(6, validate_every=2, save_every=seconds) for seconds in (1e6, 0.0))
     ours, steps = loop(), []
     with pytest.raises(StoppedError):
-        train(ours, seldom, validate=judged(ours), folder=tmp_path, stop=lambda: ours.step >= 5,
-              tell=lambda _: steps.append(checkpoint.step(tmp_path)))  # fmt: skip
+        train(
+            ours,
+            seldom,
+            validate=judged(ours),
+            folder=tmp_path,
+            stop=lambda: ours.step >= 5,
+            tell=lambda _: steps.append(checkpoint.step(tmp_path)),
+        )
     assert set(steps) == {-1}
     assert checkpoint.step(tmp_path) == 5
     again, whole = loop(), loop()
@@ -178,13 +190,13 @@ def test_a_resumed_run_follows_what_it_had_planned(tmp_path):
             ours, log = loop(schedule=Schedule("cosine", steps=30 if step > 2 else 400)), []
             with pytest.raises(StoppedError):
                 train(
-                    ours, Plan(ours.schedule.steps, seconds=1e6, flexible=True),
-                    folder=tmp_path / name, tell=log.append,
+                    ours,
+                    Plan(ours.schedule.steps, seconds=1e6, flexible=True),
+                    folder=tmp_path / name,
+                    tell=log.append,
                     stop=lambda ours=ours, stop=stop: ours.step >= stop,
-                    pace=Pace(
-                        planned={at: steps for at, steps in made.items() if at > step}, keep=kept.__setitem__
-                    ),
-                )  # fmt: skip
+                    pace=Pace(planned={at: steps for at, steps in made.items() if at > step}, keep=kept.__setitem__),
+                )
             assert not kept
             told = {event["step"]: event["steps"] for event in log if event["event"] == "plan"}
             assert told == {at: steps for at, steps in made.items() if step < at <= stop}

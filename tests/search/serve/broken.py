@@ -39,24 +39,42 @@ def many_scans() -> bytes:
 def kinds() -> dict[str, bytes]:
     jpeg, whole = encoded(kind="JPEG"), encoded(kind="PNG")
     gif, webp = encoded(kind="GIF"), encoded(kind="WEBP")
-    result = {f"{name} cut at {share:.0%}": content[: int(share * len(content))]
-              for name, content in (("jpeg", jpeg), ("png", whole), ("gif", gif), ("webp", webp))
-              for share in (0.02, 0.3, 0.9)}  # fmt: skip
-    result |= {f"{name} with flipped bits {seed}": flipped(content, seed)
-               for name, content in (("jpeg", jpeg), ("png", whole), ("gif", gif), ("webp", webp))
-               for seed in range(3)}  # fmt: skip
+    result = {
+        f"{name} cut at {share:.0%}": content[: int(share * len(content))]
+        for name, content in (("jpeg", jpeg), ("png", whole), ("gif", gif), ("webp", webp))
+        for share in (0.02, 0.3, 0.9)
+    }
+    result |= {
+        f"{name} with flipped bits {seed}": flipped(content, seed)
+        for name, content in (("jpeg", jpeg), ("png", whole), ("gif", gif), ("webp", webp))
+        for seed in range(3)
+    }
     return result | {
-        "jpeg mark only": b"\xff\xd8\xff", "png mark only": b"\x89PNG\r\n\x1a\n", "gif mark only": b"GIF89a",
-        "riff without webp": b"RIFF\x00\x00\x00\x00WAVEfmt ", "png without width": png(0, 5),
-        "png without pixels": png(50, 50, data=b""), "png of noise": png(50, 50, data=b"noise"),
+        "jpeg mark only": b"\xff\xd8\xff",
+        "png mark only": b"\x89PNG\r\n\x1a\n",
+        "gif mark only": b"GIF89a",
+        "riff without webp": b"RIFF\x00\x00\x00\x00WAVEfmt ",
+        "png without width": png(0, 5),
+        "png without pixels": png(50, 50, data=b""),
+        "png of noise": png(50, 50, data=b"noise"),
         "png with a wrong checksum": whole[:20] + b"\x00\x00\x00\x00" + whole[24:],
         "png with a bomb of a profile": png(9, 9, chunk(b"iCCP", b"x\x00\x00" + zlib.compress(bytes(50_000_000)))),
         "png with a bomb of a text": png(9, 9, chunk(b"zTXt", b"x\x00\x00" + zlib.compress(bytes(80_000_000)))),
-        "html": b"<!doctype html><script>alert(1)</script>", "svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
-        "postscript": b"%!PS-Adobe-3.0 EPSF-3.0\n", "pdf": b"%PDF-1.7\n", "zip": b"PK\x03\x04", "text": b"no picture",
-        "zeros": bytes(1000), "bmp": pillow("BMP"), "tiff": pillow("TIFF"), "ico": pillow("ICO"), "tga": pillow("TGA"),
-        "ppm": pillow("PPM"), "jpeg 2000": b"\x00\x00\x00\x0cjP  \r\n\x87\n", "python": b"\x80\x04\x95.",
-    }  # fmt: skip
+        "html": b"<!doctype html><script>alert(1)</script>",
+        "svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        "postscript": b"%!PS-Adobe-3.0 EPSF-3.0\n",
+        "pdf": b"%PDF-1.7\n",
+        "zip": b"PK\x03\x04",
+        "text": b"no picture",
+        "zeros": bytes(1000),
+        "bmp": pillow("BMP"),
+        "tiff": pillow("TIFF"),
+        "ico": pillow("ICO"),
+        "tga": pillow("TGA"),
+        "ppm": pillow("PPM"),
+        "jpeg 2000": b"\x00\x00\x00\x0cjP  \r\n\x87\n",
+        "python": b"\x80\x04\x95.",
+    }
 
 
 def bombs() -> dict[str, bytes]:

@@ -58,10 +58,20 @@ async def exchange(app, method: str = "GET", path: str = "/", body: bytes = b"",
 
     own = {"Host": "localhost", "Content_Length": str(len(body))} | headers
     pairs = [(name.replace("_", "-").lower().encode(), value.encode("latin-1")) for name, value in own.items()]
-    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-             "path": path.partition("?")[0], "raw_path": path.partition("?")[0].encode(),
-             "query_string": path.partition("?")[2].encode(), "root_path": "", "headers": pairs,
-             "client": ("192.0.2.1", 5000), "server": ("localhost", 8000)}  # fmt: skip
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path.partition("?")[0],
+        "raw_path": path.partition("?")[0].encode(),
+        "query_string": path.partition("?")[2].encode(),
+        "root_path": "",
+        "headers": pairs,
+        "client": ("192.0.2.1", 5000),
+        "server": ("localhost", 8000),
+    }
     await app(scope, receive, send)
     names = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return Reply(sent[0]["status"], names, b"".join(message.get("body", b"") for message in sent[1:]))

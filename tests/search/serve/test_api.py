@@ -96,8 +96,13 @@ def test_the_index_describes_itself(server):
 
 def test_items_come_and_go(shop):
     with Server(shop) as server:
-        made = server.form("/v1/items", ("image", encoded("figs", 50)), ("id", "new/one"), ("label", "figs"),
-                           ("columns", json.dumps({"brand": "x", "price": 3})))  # fmt: skip
+        made = server.form(
+            "/v1/items",
+            ("image", encoded("figs", 50)),
+            ("id", "new/one"),
+            ("label", "figs"),
+            ("columns", json.dumps({"brand": "x", "price": 3})),
+        )
         assert made.status == 201
         assert made.json["thumbnail"] == "/v1/items/new%2Fone/thumbnail"
         assert server("GET", "/v1/items/new%2Fone").json["columns"] == {"brand": "x", "price": 3}
@@ -131,8 +136,9 @@ def test_feedback_is_kept_replaced_and_undone(shop):
         (known,) = server("GET", f"/v1/feedback?query={query}").json["marks"]
         assert (known["feedback"], known["right"], known["by"]) == (second["feedback"], False, "Ann")
         assert datetime.fromisoformat(known["at"]).tzinfo is not None
-        third = server.json("POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png",
-                                                     "right": True}).json  # fmt: skip
+        third = server.json(
+            "POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png", "right": True}
+        ).json
         assert server("GET", "/v1/index").json["feedback"] == 2
         latest = server("GET", "/v1/feedback").json["marks"]
         assert [mark["feedback"] for mark in latest] == [third["feedback"], second["feedback"]]
@@ -153,10 +159,11 @@ def test_a_read_only_server_changes_nothing(shop):
         for reply in (
             server.form("/v1/items", ("image", encoded())),
             server("DELETE", "/v1/items/table%2Ffigs0.png"),
-            server.json("POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png",
-                                                 "right": True}),
+            server.json(
+                "POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png", "right": True}
+            ),
             server("DELETE", "/v1/feedback/1"),
-        ):  # fmt: skip
+        ):
             assert reply.status == 403
             assert "read-only" in reply.message
         assert server("GET", "/v1/index").json["read_only"] is True

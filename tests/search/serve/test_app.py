@@ -77,11 +77,15 @@ MISTAKES = [
     (UserError("say what"), 400, "bad_request", "Say what."),
     (HTTPException(405, headers={"Allow": "GET"}), 405, "wrong_method", "This address does not take that method."),
     (HTTPException(418, "a teapot"), 418, "error", "a teapot."),
-    (RequestValidationError([{"loc": ("path", "number"), "msg": "no number"}]), 422, "bad_value",
-     "'path.number' is not valid: no number."),
+    (
+        RequestValidationError([{"loc": ("path", "number"), "msg": "no number"}]),
+        422,
+        "bad_value",
+        "'path.number' is not valid: no number.",
+    ),
     (ClientDisconnect(), 499, "gone", "The caller closed the connection"),
     (KeyError("inside"), 500, "internal", "Something went wrong inside the server."),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("error", "status", "code", "message"), MISTAKES)
@@ -143,8 +147,12 @@ def test_items_and_marks_come_and_go(inside):
     with_picture = inside.form("/v1/feedback", ("image", encoded()), ("item", "table/figs1.png"), ("right", "false"))
     assert inside("DELETE", f"/v1/feedback/{with_picture.json['feedback']}").status == 200
     assert inside("DELETE", "/v1/items/new%2Fone").json == {"removed": "new/one"}
-    for method, path in (("DELETE", "/v1/items/new%2Fone"), ("GET", "/v1/items/new%2Fone/thumbnail"),
-                         ("GET", "/v1/items/new%2Fone"), ("GET", "/v1/items/%ff")):  # fmt: skip
+    for method, path in (
+        ("DELETE", "/v1/items/new%2Fone"),
+        ("GET", "/v1/items/new%2Fone/thumbnail"),
+        ("GET", "/v1/items/new%2Fone"),
+        ("GET", "/v1/items/%ff"),
+    ):
         assert inside(method, path).status == 404, path
 
 

@@ -57,9 +57,12 @@ def test_the_page_lists_every_route_and_field(described, docs):
 
 def test_the_pages_are_served(inside):
     for path, kind, start in (
-        ("/", "text/html", b"<!"), ("/docs", "text/html", b"<!"), ("/docs.css", "text/css", b"\n:root"),
-        ("/openapi.json", "application/json", b"{"), ("/static/index.html", "text/html", b"<!"),
-    ):  # fmt: skip
+        ("/", "text/html", b"<!"),
+        ("/docs", "text/html", b"<!"),
+        ("/docs.css", "text/css", b"\n:root"),
+        ("/openapi.json", "application/json", b"{"),
+        ("/static/index.html", "text/html", b"<!"),
+    ):
         reply = inside("GET", path)
         assert reply.status == 200
         assert reply.headers["content-type"].startswith(kind)

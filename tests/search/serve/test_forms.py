@@ -99,10 +99,13 @@ def test_columns_are_an_object_of_texts_and_numbers():
     assert columns_of('{"a": 1, "b": "x"}') == {"a": 1, "b": "x"}
     many = json.dumps({f"n{number}": number for number in range(101)})
     for wrong, message in (
-        ("[1]", "The columns must be a JSON object of at most 100 names."), (many, "at most 100 names"),
-        ("{", "are not a JSON object"), ('{"a": NaN}', "are not a JSON object"), ('{" ": 1}', "cannot be the name"),
+        ("[1]", "The columns must be a JSON object of at most 100 names."),
+        (many, "at most 100 names"),
+        ("{", "are not a JSON object"),
+        ('{"a": NaN}', "are not a JSON object"),
+        ('{" ": 1}', "cannot be the name"),
         ('{"a<b": 1}', "'a<b' cannot be the name of a column"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Refusal, match=message):
             columns_of(wrong)
 
@@ -122,9 +125,17 @@ def search(request):
 
 def test_a_search_by_form_has_all_its_fields():
     query = search(
-        form(("image", b"one"), ("not_image", b"two"), ("not_image", b"three"), ("item", "a"), ("box", "1,2,3,4"),
-             ("where", "price<20"), ("group", "brand"), ("k", "30"))
-    )  # fmt: skip
+        form(
+            ("image", b"one"),
+            ("not_image", b"two"),
+            ("not_image", b"three"),
+            ("item", "a"),
+            ("box", "1,2,3,4"),
+            ("where", "price<20"),
+            ("group", "brand"),
+            ("k", "30"),
+        )
+    )
     assert query.images == [Upload(b"one", (1, 2, 3, 4))]
     assert query.not_images == [Upload(b"two"), Upload(b"three")]
     assert (query.items, query.not_items, query.group, query.k) == (["a"], [], "brand", 30)
@@ -169,8 +180,9 @@ def test_conditions_have_limits():
     many = [f"price=[{','.join(map(str, range(VALUES // 2)))}]"] * 2
     assert len(_filter(many)) == 2
     assert refused(lambda: _filter([*many, "brand=x"])) == (
-        422, f"The conditions of a search name at most {VALUES} values.",
-    )  # fmt: skip
+        422,
+        f"The conditions of a search name at most {VALUES} values.",
+    )
     assert refused(lambda: _filter(["price"]))[0] == 400
     assert (_texts("a", "item"), _texts(["a", "b"], "item")) == (["a"], ["a", "b"])
 
@@ -250,9 +262,11 @@ def test_feedback_by_form_may_bring_the_picture_of_its_query():
     assert upload is None
     assert (mark.query, mark.query_item, mark.right) == (query, "a", True)
     for fields in (
-        [("item", "hit")], [("right", "true")], [("item", "hit"), ("right", "yes")],
+        [("item", "hit")],
+        [("right", "true")],
+        [("item", "hit"), ("right", "yes")],
         [("item", "hit"), ("right", "true"), ("query", query + "q")],
-    ):  # fmt: skip
+    ):
         assert refused(feedback_of(form(*fields)))[0] == 422
 
 
@@ -260,5 +274,6 @@ def test_feedback_by_json():
     mark, upload = asyncio.run(feedback_of(as_json({"query": "q", "item": "hit", "right": True})))
     assert (mark, upload) == (FeedbackRequest(query="q", item="hit", right=True), None)
     assert refused(feedback_of(as_json({"item": "hit\x00", "right": True}))) == (
-        422, "The field 'feedback' contains a zero byte.",
-    )  # fmt: skip
+        422,
+        "The field 'feedback' contains a zero byte.",
+    )

@@ -29,8 +29,14 @@ def checks():
 
 
 def ask(cases):
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, phases=[Phase.generate], database=None,
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=cases, real=st.booleans())
     def each(case, real):
         if real:

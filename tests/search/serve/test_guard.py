@@ -207,9 +207,15 @@ def test_one_line_about_every_request(capsys):
     line = json.loads(capsys.readouterr().err)
     took, noted = line.pop("ms"), line.pop("time")
     assert line == {
-        "request": "r1", "method": "POST", "path": "/v1/items/abc", "status": 200, "sent": len("/v1/items/abc"),
-        "received": 150, "caller": "anybody", "client": "192.0.2.1",
-    }  # fmt: skip
+        "request": "r1",
+        "method": "POST",
+        "path": "/v1/items/abc",
+        "status": 200,
+        "sent": len("/v1/items/abc"),
+        "received": 150,
+        "caller": "anybody",
+        "client": "192.0.2.1",
+    }
     assert before - 0.001 <= noted <= time.time() + 0.001
     assert 0 < took <= 1e3 * (time.time() - before) + 0.01
     assert 'lookalike_requests_total{route="/v1/items",status="200"} 1' in meters.text(0)
@@ -221,7 +227,13 @@ def test_one_line_about_every_request(capsys):
 
 
 def test_ids_are_not_names_of_routes():
-    for path, route in (("/v1/items", "/v1/items"), ("/v1/items/a", "/v1/items"), ("/static/x.js", "/static"),
-                        ("/v1/items/a/thumbnail", "/v1/items/thumbnail"), ("/v1/feedback/7", "/v1/feedback"),
-                        ("/v1/search", "/v1/search"), ("/docs", "/docs")):  # fmt: skip
+    for path, route in (
+        ("/v1/items", "/v1/items"),
+        ("/v1/items/a", "/v1/items"),
+        ("/static/x.js", "/static"),
+        ("/v1/items/a/thumbnail", "/v1/items/thumbnail"),
+        ("/v1/feedback/7", "/v1/feedback"),
+        ("/v1/search", "/v1/search"),
+        ("/docs", "/docs"),
+    ):
         assert route_of(path) == route

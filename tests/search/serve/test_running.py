@@ -27,8 +27,11 @@ from tests.search.serve.crashes import answering_children, one_round
 def test_a_stop_answers_what_has_begun(shop):
     body, kind = multipart([("image", encoded())])
     with Server(shop) as server, socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
-        connection.sendall(f"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
-                           f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:100])  # fmt: skip
+        connection.sendall(
+            f"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body[:100]
+        )
         for _ in range(2):
             assert server.ready()  # what was sent before has been read by now
         server.process.send_signal(signal.SIGTERM)
@@ -107,8 +110,11 @@ def test_a_new_generation_is_taken_over_without_a_failed_request(shop):
     def ask(server, number):
         while not stop.is_set():
             picture = ("image", encoded(CLASSES[number], 50))
-            replies = [server.search(picture, ("k", "3")), server.form("/v1/items", picture, ("id", f"new {number}")),
-                       server.json("POST", "/v1/search", {"item": "table/figs0.png"})]  # fmt: skip
+            replies = [
+                server.search(picture, ("k", "3")),
+                server.form("/v1/items", picture, ("id", f"new {number}")),
+                server.json("POST", "/v1/search", {"item": "table/figs0.png"}),
+            ]
             statuses.extend((reply.status, reply.body[:300]) for reply in replies)
 
     with Server(shop) as server:

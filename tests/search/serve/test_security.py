@@ -33,16 +33,25 @@ def strict(template, tmp_path_factory):
     import shutil
 
     place = shutil.copytree(template, tmp_path_factory.mktemp("strict") / "shop.index")
-    limits = {"body": 100_000, "silence": 1.5, "upload": 4.0, "uploads": 8, "pixels": 5000, "connections": 32,
-              "taking": 1.5}  # fmt: skip
+    limits = {
+        "body": 100_000,
+        "silence": 1.5,
+        "upload": 4.0,
+        "uploads": 8,
+        "pixels": 5000,
+        "connections": 32,
+        "taking": 1.5,
+    }
     with Server(place, token=TOKEN, limits=limits) as running:
         yield running
 
 
 def head(server, length=None, path="/v1/search", kind="multipart/form-data; boundary=b"):
     size = f"Content-Length: {length}" if length is not None else "Transfer-Encoding: chunked"
-    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
-            f"Content-Type: {kind}\r\n{size}\r\n\r\n").encode()  # fmt: skip
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+        f"Content-Type: {kind}\r\n{size}\r\n\r\n"
+    ).encode()
 
 
 def test_body_announced_too_large(strict):
@@ -52,7 +61,7 @@ def test_body_announced_too_large(strict):
 
 
 def test_body_grows_too_large(strict):
-    part = b"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"x\"\r\n\r\n" + bytes(60_000)  # fmt: skip
+    part = b'--b\r\nContent-Disposition: form-data; name="image"; filename="x"\r\n\r\n' + bytes(60_000)
     body = b"".join(f"{len(each):x}\r\n".encode() + each + b"\r\n" for each in (part, bytes(60_000)))
     reply = strict.raw(head(strict) + body)
     assert b" 413 " in reply.splitlines()[0]
@@ -214,9 +223,14 @@ def refused(reply: bytes, status: int, code: str) -> str:
     return error["message"]
 
 
-NO_HTTP = (b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"CONNECT x:1 HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00",
-           b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-           b"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n")  # fmt: skip
+NO_HTTP = (
+    b"nonsense\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"CONNECT x:1 HTTP/1.1\r\n\r\n",
+    b"\x16\x03\x01\x02\x00",
+    b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n",
+)
 
 
 @pytest.mark.parametrize("request_", NO_HTTP)
@@ -224,11 +238,22 @@ def test_what_is_not_http(strict, request_):
     assert refused(strict.raw(request_), 400, "bad_request").endswith(".")
 
 
-@pytest.mark.parametrize("lines", [b"Host: localhost\r\nHost: evil.example", b"Host: localhost\r\nhost: localhost",
-                                   b"Host: localhost/evil", b"Host: localhost?x", b"Host: evil@localhost",
-                                   b"Host: localhost:80:80", b"Host: localhost:x", b"Host: local host", b"Host: [::1]x",
-                                   b"Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example",
-                                   b"Host: localhost\r\nAuthorization: a\r\nAuthorization: b"])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Host: localhost\r\nHost: evil.example",
+        b"Host: localhost\r\nhost: localhost",
+        b"Host: localhost/evil",
+        b"Host: localhost?x",
+        b"Host: evil@localhost",
+        b"Host: localhost:80:80",
+        b"Host: localhost:x",
+        b"Host: local host",
+        b"Host: [::1]x",
+        b"Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example",
+        b"Host: localhost\r\nAuthorization: a\r\nAuthorization: b",
+    ],
+)
 def test_addresses_with_two_meanings(strict, lines):
     reply = strict.raw(b"GET /v1/health HTTP/1.1\r\n" + lines + b"\r\nConnection: close\r\n\r\n")
     assert refused(reply, 400, "bad_request").endswith(".")
@@ -370,16 +395,29 @@ def test_exif_rotation_is_honoured_and_nothing_leaks(shop):
         assert not Image.open(BytesIO(content)).getexif()
 
 
-TRAVERSALS = ("../../etc/passwd", "..%2f..%2fetc%2fpasswd", "/etc/passwd", "..\\..\\windows", "index.sqlite",
-              "%2e%2e/%2e%2e/index.sqlite", "....//....//etc/passwd", "\x00", "file:///etc/passwd",
-              "table/../table/figs0.png")  # fmt: skip
+TRAVERSALS = (
+    "../../etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "/etc/passwd",
+    "..\\..\\windows",
+    "index.sqlite",
+    "%2e%2e/%2e%2e/index.sqlite",
+    "....//....//etc/passwd",
+    "\x00",
+    "file:///etc/passwd",
+    "table/../table/figs0.png",
+)
 
 
 @pytest.mark.parametrize("text", TRAVERSALS)
 def test_path_traversal(server, text):
-    for path in (f"/v1/items/{quote(text, safe='')}", f"/v1/items/{quote(text, safe='')}/thumbnail",
-                 f"/v1/items/{quote(text, safe='/%')}/thumbnail", f"/static/{quote(text, safe='/%')}",
-                 f"/{quote(text, safe='/%')}"):  # fmt: skip
+    for path in (
+        f"/v1/items/{quote(text, safe='')}",
+        f"/v1/items/{quote(text, safe='')}/thumbnail",
+        f"/v1/items/{quote(text, safe='/%')}/thumbnail",
+        f"/static/{quote(text, safe='/%')}",
+        f"/{quote(text, safe='/%')}",
+    ):
         reply = server("GET", path)
         assert reply.status in (404, 422), (path, reply.body[:200])
         assert b"root:" not in reply.body
@@ -388,17 +426,36 @@ def test_path_traversal(server, text):
     assert server.search(("item", str(server.place / "index.sqlite"))).status == 404
 
 
-HOSTILE = ("'; DROP TABLE items; --", '" OR 1=1 --', "<script>alert(1)</script>", "{{7*7}}", "${jndi:ldap://x}",
-           "x' UNION SELECT content FROM models --", "\u202e\ud7ff", "%s%n", "-1", "null", "A" * 5000,
-           "a\r\nSet-Cookie: x=1")  # fmt: skip
+HOSTILE = (
+    "'; DROP TABLE items; --",
+    '" OR 1=1 --',
+    "<script>alert(1)</script>",
+    "{{7*7}}",
+    "${jndi:ldap://x}",
+    "x' UNION SELECT content FROM models --",
+    "\u202e\ud7ff",
+    "%s%n",
+    "-1",
+    "null",
+    "A" * 5000,
+    "a\r\nSet-Cookie: x=1",
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_sql_and_html_in_every_field(server, text):
     image = ("image", encoded())
-    for fields in ((image, ("where", text)), (image, ("where", f"{text}=1")), (image, ("where", f"brand={text}")),
-                   (image, ("group", text)), (image, ("k", text)), (image, ("box", text)), (("item", text),),
-                   (image, ("not_item", text)), (image, (text[:50], "x"))):  # fmt: skip
+    for fields in (
+        (image, ("where", text)),
+        (image, ("where", f"{text}=1")),
+        (image, ("where", f"brand={text}")),
+        (image, ("group", text)),
+        (image, ("k", text)),
+        (image, ("box", text)),
+        (("item", text),),
+        (image, ("not_item", text)),
+        (image, (text[:50], "x")),
+    ):
         reply = server.search(*fields)
         assert reply.status in (200, 400, 404, 422), reply.body
         assert reply.headers["content-type"] == "application/json"
@@ -445,11 +502,30 @@ def test_right_host_and_origin(server):
     assert server("OPTIONS", "/v1/search", Access_Control_Request_Method="POST").status == 405
 
 
-@pytest.mark.parametrize("words", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x",
-                                   f"Bearer {TOKEN[:-1]}", "Bearer \xff\xfe"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        f"Basic {TOKEN}",
+        TOKEN,
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        "Bearer \xff\xfe",
+    ],
+)
 def test_missing_and_wrong_token(strict, words):
-    guarded = (("GET", "/v1/index"), ("POST", "/v1/search"), ("POST", "/v1/items"), ("GET", "/v1/metrics"),
-               ("DELETE", "/v1/items/x"), ("GET", "/v1/items/x/thumbnail"), ("POST", "/v1/feedback"))  # fmt: skip
+    guarded = (
+        ("GET", "/v1/index"),
+        ("POST", "/v1/search"),
+        ("POST", "/v1/items"),
+        ("GET", "/v1/metrics"),
+        ("DELETE", "/v1/items/x"),
+        ("GET", "/v1/items/x/thumbnail"),
+        ("POST", "/v1/feedback"),
+    )
     for method, path in guarded:
         reply = strict(method, path, Authorization=words)
         assert reply.status == 401, (path, reply.body)
@@ -572,8 +648,15 @@ def test_methods_and_content_types(server):
         assert server("POST", "/v1/search", body, Content_Type=wrong).status in (400, 422), wrong
     assert server("POST", "/v1/search", b"[" * 60_000, Content_Type="application/json").status == 400
     assert server("POST", "/v1/search", b'{"item": NaN}', Content_Type="application/json").status == 422
-    for method, path in (("GET", "/v1/search"), ("PUT", "/v1/items"), ("POST", "/v1/index"), ("PATCH", "/v1/items/x"),
-                         ("TRACE", "/"), ("POST", "/"), ("DELETE", "/v1/search")):  # fmt: skip
+    for method, path in (
+        ("GET", "/v1/search"),
+        ("PUT", "/v1/items"),
+        ("POST", "/v1/index"),
+        ("PATCH", "/v1/items/x"),
+        ("TRACE", "/"),
+        ("POST", "/"),
+        ("DELETE", "/v1/search"),
+    ):
         reply = server(method, path)
         assert reply.status == 405, (method, path)
         assert reply.message
@@ -584,9 +667,15 @@ def test_methods_and_content_types(server):
 
 def test_headers_of_every_answer(server):
     own = {"X-Request-ID": "trace-1"}
-    for reply in (server("GET", "/", **own), server("GET", "/v1/index", **own), server("GET", "/nothing", **own),
-                  server("PUT", "/", **own), server("POST", "/v1/search", b"x", **own), server("GET", "/docs", **own),
-                  server("GET", "/v1/items/table%2Ffigs0.png/thumbnail", **own)):  # fmt: skip
+    for reply in (
+        server("GET", "/", **own),
+        server("GET", "/v1/index", **own),
+        server("GET", "/nothing", **own),
+        server("PUT", "/", **own),
+        server("POST", "/v1/search", b"x", **own),
+        server("GET", "/docs", **own),
+        server("GET", "/v1/items/table%2Ffigs0.png/thumbnail", **own),
+    ):
         assert reply.headers["x-request-id"] == "trace-1"
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert reply.headers["x-frame-options"] == "DENY"

@@ -53,8 +53,10 @@ def test_a_server_opens_as_many_files_as_its_connections_take_and_computes_in_on
     assert (tmp_path / "threads").read_text() == "1"
 
 
-@pytest.mark.parametrize(("soft", "hard", "expected"), [(1024, 4096, 2304), (1024, 2000, 2000), (9000, 9999, None),
-                                                        (1024, -1, 2304), (-1, -1, None)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("soft", "hard", "expected"),
+    [(1024, 4096, 2304), (1024, 2000, 2000), (9000, 9999, None), (1024, -1, 2304), (-1, -1, None)],
+)
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(monkeypatch, soft, hard, expected):
     chosen = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))

@@ -162,7 +162,7 @@ STRANGE_REFERENCES = {
     "no axes": lambda kept: kept | {"axes": []},
     "nothing left": lambda kept: kept | {"rest": 0.0},
     "of other vectors": lambda kept: kept | {"centre": [0.0, 0.0], "axes": [[0.0, 1.0]]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", STRANGE_REFERENCES)

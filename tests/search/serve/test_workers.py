@@ -95,9 +95,14 @@ def test_a_worker_that_ends_at_once_is_started_again_after_a_pause(file):
     assert min(later - earlier for earlier, later in pairwise(begun)) >= 0.3
 
 
-@pytest.mark.parametrize(("job", "reason", "code"), [(work.mistaken, "the model is lost", EXIT_CODE),
-                                                     (work.broken, "ZeroDivisionError", 1),
-                                                     (work.silent, "the last one ended with code 3", 3)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("job", "reason", "code"),
+    [
+        (work.mistaken, "the model is lost", EXIT_CODE),
+        (work.broken, "ZeroDivisionError", 1),
+        (work.silent, "the last one ended with code 3", 3),
+    ],
+)
 def test_workers_of_which_none_was_ever_ready_are_given_up(file, capsys, job, reason, code):
     with pytest.raises(UserError, match=f"{ENDS} workers in a row ended before they were ready: {reason}"):
         kept(1, job, file, pause=0.0).keep()

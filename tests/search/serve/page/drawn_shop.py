@@ -29,8 +29,16 @@ def make_shop(root: Path, model: Model) -> Path:
     file = f"{HOSTILE}.jpg"
     photo(14, 0).save(table.parent / file)
     rows = [{**row, COLUMN: "plain"} for row in rows]
-    rows.append({**rows[0], "path": file, "label": HOSTILE, "brand": "</script><script>alert(2)</script>",
-                 "price": "7", COLUMN: "\"'><svg onload=alert(3)>"})  # fmt: skip
+    rows.append(
+        {
+            **rows[0],
+            "path": file,
+            "label": HOSTILE,
+            "brand": "</script><script>alert(2)</script>",
+            "price": "7",
+            COLUMN: "\"'><svg onload=alert(3)>",
+        }
+    )
     with table.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
