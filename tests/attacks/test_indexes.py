@@ -62,7 +62,7 @@ def test_a_journal_that_deletes_is_found(tmp_path, monkeypatch):
     for way in WAYS:
         monkeypatch.setattr(indexes, way, journal)
     assert outcomes_of(indexes.strangers_hold, 1, tmp_path).counts["refused"] == 1
-    monkeypatch.setattr(database, "_check_journal", lambda _: None)
+    monkeypatch.setattr(database, "check_journal", lambda _: None)
     assert outcomes_of(indexes.strangers_hold, 1, tmp_path).counts["wrong"] == 1
 
 

@@ -52,7 +52,7 @@ def test_each_gets_its_own(index):
     assert len(answers[6].hits) == 4
     assert len({hit.label for hit in answers[7].hits}) == 2
     assert ids(answers[8]) != [apple]
-    assert "k is a" in str(answers[9])
+    assert "k must be a" in str(answers[9])
     assert "1 vectors of 3 dimensions, expected 1 of 16" in str(answers[10])
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, Answer):

@@ -189,7 +189,7 @@ def test_a_journal_deletes_no_file_of_the_readers(received, tmp_path, restored):
     with closing(SqliteStore(received)) as store:
         store.backup(tmp_path / "copy.sqlite")
     journal.write_bytes(journal_that_names(own))
-    with pytest.raises(UserError, match=r"damaged: restore it .* 'index.sqlite-journal' beside it is no journal"):
+    with pytest.raises(UserError, match=r"damaged: restore it .* 'index.sqlite-journal' beside it is not the journal"):
         Index.open(received)
     if restored:
         Index.restore(received, tmp_path / "copy.sqlite").close()

@@ -47,7 +47,7 @@ def test_names_that_no_item_has(index, fields, message):
 @pytest.mark.parametrize("k", [0, -1, 2.5, 1.0, "3", None, float("nan")])
 @pytest.mark.parametrize("group", [None, "label"])
 def test_k_is_a_whole_number(index, k, group):
-    with pytest.raises(UserError, match="k is a"):
+    with pytest.raises(UserError, match="k must be a"):
         index.search(ONE[0], k, group=group)
 
 

@@ -89,7 +89,7 @@ def check_journal(file: Path) -> None:
     except OSError:
         odd = True
     if odd:
-        raise sqlite3.DatabaseError(f"malformed index: '{journal.name}' beside it is no journal of an index")
+        raise sqlite3.DatabaseError(f"malformed index: '{journal.name}' beside it is not the journal of an index")
 
 
 def problems(connection: sqlite3.Connection) -> Iterator[str]:
