@@ -159,8 +159,7 @@ def against(other: Result, model: Result) -> dict[str, list[float]]:
     return {gap.metric: [other[gap.metric], gap.difference, gap.low, gap.high] for gap in gaps if gap.name == "model"}
 
 
-def kept(cell: Cell, row: dict[str, Any]) -> list[str]:
-    """The promises that were broken."""
+def broken_promises(cell: Cell, row: dict[str, Any]) -> list[str]:
     broken = [] if row["model"] and row["code"] == 0 else ["no model"]
     for name, gaps in row.get("against", {}).items():
         broken += [f"{metric} below {name}" for metric, gap in gaps.items() if gap[3] < 0]
@@ -174,7 +173,7 @@ def kept(cell: Cell, row: dict[str, Any]) -> list[str]:
     return broken
 
 
-def table(rows: dict[str, Any], cells: dict[str, Cell]) -> list[str]:
+def table(rows: dict[str, Any]) -> list[str]:
     gains = ["gain", f"gain over {WHITENED}"]
     lines = [["data, minutes", *METRICS, "best baseline", *gains, "first model, s", "s", "steps", "delivered", ""]]
     for name, row in rows.items():
@@ -187,10 +186,9 @@ def table(rows: dict[str, Any], cells: dict[str, Cell]) -> list[str]:
         best = max(own.values(), key=lambda gaps: gaps["map@r"][0])
         figures = [f"{row['figures'][metric]:.3f}" for metric in METRICS]
         base = " / ".join(f"{best[metric][0]:.3f}" for metric in METRICS)
-        broken = ", ".join(kept(cells[name], row)) if name in cells else ""
         differences = [gain(best), gain(row["against"].get(WHITENED, {}))]
         facts = [first, seconds, str(row["steps"]), row["delivered"]]
-        lines.append([name, *figures, base, *differences, *facts, broken or "kept"])
+        lines.append([name, *figures, base, *differences, *facts, ", ".join(row["broken"]) or "kept"])
     return aligned(lines)
 
 
@@ -220,9 +218,10 @@ def main() -> None:
                 continue
             with TemporaryDirectory(dir=place) as own:
                 rows[name] = measured(cell, found[cell.data], Path(own))
+            rows[name]["broken"] = broken_promises(cell, rows[name])
             settings.out.write_text(json.dumps(rows, indent=2), encoding="utf-8")
-            print(table({name: rows[name]}, cells)[1], file=sys.stderr, flush=True)
-        print("\n".join(table(rows, cells)))
+            print(table({name: rows[name]})[1], file=sys.stderr, flush=True)
+        print("\n".join(table(rows)))
 
 
 if __name__ == "__main__":
