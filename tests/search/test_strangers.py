@@ -199,7 +199,7 @@ def test_a_journal_deletes_no_file_of_the_readers(received, tmp_path, restored):
 
 def test_a_journal_that_is_a_pipe_keeps_nobody_waiting(received):
     os.mkfifo(received / f"{FILE}-journal")
-    with pytest.raises(UserError, match="no journal of an index"):
+    with pytest.raises(UserError, match="not the journal of an index"):
         Index.open(received)
 
 
