@@ -9,7 +9,11 @@ from lookalike import errors
 
 @pytest.mark.parametrize(
     ("extra", "packages"),
-    [("export", ["onnx", "onnxruntime", "onnxscript"]), ("tune", ["optuna"]), ("hf", ["huggingface-hub", "transformers"])],
+    [
+        ("export", ["onnx", "onnxruntime", "onnxscript"]),
+        ("tune", ["optuna"]),
+        ("hf", ["huggingface-hub", "transformers"]),
+    ],
 )
 def test_a_hint_names_the_packages_of_its_extra(extra, packages):
     named = errors.install(extra).removeprefix("pip install ").strip("'").split("' '")
